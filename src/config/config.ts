@@ -1,0 +1,22 @@
+import type { FeedConfig } from '../feeds/config.ts'
+import type { HttpConfig } from '../http/config.ts'
+import type { LedgerConfig } from '../ledger/config.ts'
+import type { RedisConfig } from '../redis/config.ts'
+import type { RouteConfig } from '../routing/config.ts'
+import type { AccountConfig } from '../service/config.ts'
+import type { EmailConfig } from '../sinks/email/config.ts'
+import type { SlackConfig } from '../sinks/slack/config.ts'
+import type { WebhookConfig } from '../sinks/webhook/config.ts'
+
+export type SinkConfig = SlackConfig | EmailConfig | WebhookConfig
+
+/** The whole configuration, validated and frozen. Every part sees only its slice. */
+export interface Config {
+  redis: RedisConfig
+  http: HttpConfig
+  accounts: AccountConfig[]
+  feeds: FeedConfig[]
+  sinks: SinkConfig[]
+  route: RouteConfig
+  ledger: LedgerConfig
+}

@@ -1,0 +1,4 @@
+export interface HttpConfig {
+  host: string
+  port: number
+}

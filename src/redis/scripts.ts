@@ -1,0 +1,46 @@
+/**
+ * Loads the Lua scripts beside this file and runs them by digest. A script may pull in shared
+ * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays first.
+ */
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import type { Redis } from './connection.ts'
+
+export interface Script {
+  name: string
+  text: string
+  sha: string
+}
+
+const folder = new URL('./scripts/', import.meta.url)
+const loaded = new Map<string, Script>()
+
+export function loadScript(name: string): Script {
+  const known = loaded.get(name)
+  if (known) return known
+  const text = readWithIncludes(`${name}.lua`)
+  const script = { name, text, sha: createHash('sha1').update(text).digest('hex') }
+  loaded.set(name, script)
+  return script
+}
+
+function readWithIncludes(file: string): string {
+  const text = readFileSync(new URL(file, folder), 'utf8')
+  return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
+}
+
+/** Runs a script atomically in Redis; replies as ioredis gives them (strings, numbers, arrays, null). */
+export async function runScript(
+  redis: Redis,
+  name: string,
+  keys: string[],
+  args: (string | number)[],
+): Promise<unknown> {
+  const script = loadScript(name)
+  try {
+    return await redis.evalsha(script.sha, keys.length, ...keys, ...args)
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
+    return redis.eval(script.text, keys.length, ...keys, ...args)
+  }
+}

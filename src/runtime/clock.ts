@@ -1,0 +1,34 @@
+/** Time as the parts see it: handed in, so that tests set it. The only home of timers and `Date.now`. */
+export interface Clock {
+  /** Wall clock, milliseconds since 1970. */
+  now(): number
+  /** A clock that never jumps, milliseconds; for measuring spans. */
+  monotonic(): number
+  /** Resolves after `ms`, or at once (without error) when `signal` aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) => sleep(ms, signal),
+}
+
+function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(finish, Math.max(0, ms))
+    function finish(): void {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', finish)
+      resolve()
+    }
+    signal?.addEventListener('abort', finish, { once: true })
+  })
+}
+
+/** A signal that aborts after `ms`, or when one of `parents` does. Its timer never keeps the process alive. */
+export function signalWithin(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
+  const given = parents.filter((parent) => parent !== undefined)
+  return AbortSignal.any([AbortSignal.timeout(ms), ...given])
+}

@@ -1,0 +1,29 @@
+import { readFileSync } from 'node:fs'
+import { inspect } from 'node:util'
+
+/** A secret of the configuration. Prints as `<secret>` wherever it is logged, joined or serialised. */
+export interface Secret {
+  /** The value; a file is read at each use and trimmed, so that rotation needs no restart. */
+  reveal(): string
+  toString(): string
+  toJSON(): string
+}
+
+const hidden = '<secret>'
+
+export function secretOf(read: () => string): Secret {
+  return {
+    reveal: read,
+    toString: () => hidden,
+    toJSON: () => hidden,
+    [inspect.custom]: () => hidden,
+  } as Secret
+}
+
+export function secretFromText(text: string): Secret {
+  return secretOf(() => text)
+}
+
+export function secretFromFile(path: string): Secret {
+  return secretOf(() => readFileSync(path, 'utf8').trim())
+}

@@ -1,0 +1,111 @@
+import type { EventDetail, ThreatEvent } from '../events/threat-event.ts'
+import { TocsinError } from '../runtime/errors.ts'
+
+/**
+ * The contract of every sink: it is given one delivery, sends it once, and either returns (accepted)
+ * or throws a SinkError with a reason of the closed set. It never retries, never counts, never sleeps.
+ */
+export interface Sink {
+  readonly name: string
+  readonly type: 'slack' | 'email' | 'webhook'
+  /** Where one event becomes one item each: the sink's name, or one per recipient of an e-mail sink. */
+  readonly destinations: readonly Destination[]
+  /** Sealed batches for sinks that take several items in a message; undefined: one item a message. */
+  readonly batch?: { max: number; waitMs: number; maxBytes: number } | undefined
+  /** Messages per second that all replicas together may send; undefined: no limit. */
+  readonly limitPerSecond?: number | undefined
+  /** How many sends at once in one process. */
+  readonly concurrency: number
+  /** The longest a send may take in all, milliseconds. */
+  readonly sendTimeoutMs: number
+  /** Throws SinkError. Resolves when the other side has accepted. */
+  send(delivery: Delivery, options: SendOptions): Promise<Receipt>
+  /** Size of one member in this sink's body, bytes; asked only where `batch` is set. */
+  measure?(member: DeliveryMember): number
+  close(): Promise<void>
+}
+
+/** `id` is stable and goes into ledger identities: `soc`, or `oncall:<recipient digest>`. */
+export interface Destination {
+  id: string
+  /** What an operator reads: the sink's name, or the recipient's address. */
+  label: string
+}
+
+/** One message to one destination. */
+export interface Delivery {
+  /** Deterministic, the same on every attempt: `webhook-id`, part of `Message-ID`. [a-z0-9]+ */
+  id: string
+  destination: Destination
+  members: readonly DeliveryMember[]
+  /** 1 for the first try. */
+  attempt: number
+  /** An earlier attempt's answer was lost: this may be a repeat, and the message says so. */
+  mayBeRepeat: boolean
+  /** A message of `sinks test`: marked TEST for people and machines. */
+  isTest?: boolean
+}
+
+/** One item of a delivery. */
+export interface DeliveryMember {
+  /** The item's own id, the same on every attempt; each element of a webhook batch carries it. */
+  id: string
+  account: string
+  feed: string
+  labels: Readonly<Record<string, string>>
+  /** Names of the routes that chose this destination. */
+  routes: readonly string[]
+  event: ThreatEvent
+  /** undefined: the feed did not ask for it; 'unavailable': asked, not to be had in time. */
+  detail?: EventDetail | 'unavailable' | undefined
+  fetchedAtMs: number
+}
+
+export interface SendOptions {
+  signal: AbortSignal
+}
+
+/** What the other side said on accepting: status line or id, at most 200 characters, no secret. */
+export interface Receipt {
+  answer: string
+}
+
+/** Why a send failed. The retry table (`delivery/retry-policy.ts`) decides by this word; metrics carry it. */
+export type SinkReason =
+  | 'rate_limited' // 429 and its like: retryAfterMs counts
+  | 'unavailable' // 408, 425, 5xx, refused, DNS, TLS set-up: nothing was accepted
+  | 'timeout' // sent, no answer in time: the answer is lost
+  | 'connection_lost' // cut after the request went out: the answer is lost
+  | 'rejected' // a 4xx that may heal (404 while deploying): a few retries, then dead
+  | 'invalid' // 400, 413, 422: this payload will never pass; a batch is split
+  | 'unauthorized' // 401, 403, EAUTH: the operator must act
+  | 'gone' // 410, channel archived, no_service: the sink itself is no more
+  | 'recipient_refused' // a permanent 5xx for this recipient
+  | 'redirected' // 3xx: a configuration error
+  | 'forbidden_address' // private address without allow_private
+  | 'misconfigured' // TLS, certificates, unreadable secret file: the operator must act
+
+export class SinkError extends TocsinError {
+  override readonly name = 'SinkError'
+  readonly code = 'TOCSIN_SINK'
+  readonly reason: SinkReason
+  /** Status code of the other side's protocol, where it gave one. */
+  readonly status: number | undefined
+  readonly retryAfterMs: number | undefined
+
+  constructor(
+    reason: SinkReason,
+    message: string,
+    options: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+  ) {
+    super(message, { cause: options.cause })
+    this.reason = reason
+    this.status = options.status
+    this.retryAfterMs = options.retryAfterMs
+  }
+}
+
+/** Whether the other side may have accepted although the send failed. */
+export function isAnswerLost(reason: SinkReason): boolean {
+  return reason === 'timeout' || reason === 'connection_lost'
+}

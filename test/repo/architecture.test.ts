@@ -1,0 +1,114 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+const source = join(import.meta.dirname, '../../src')
+
+/** Who may import whom: the folders of `src/` a folder's files may name. Itself always; `*`: all. */
+const mayImport: Record<string, string[]> = {
+  runtime: [],
+  events: [],
+  redis: ['runtime'],
+  service: ['runtime', 'redis'],
+  messages: ['events'],
+  routing: ['events', 'runtime'],
+  ledger: ['events', 'redis', 'runtime'],
+  intake: ['ledger', 'events', 'redis', 'runtime'],
+  feeds: ['service', 'intake', 'events', 'redis', 'runtime'],
+  'sinks/slack': ['sinks', 'messages', 'events', 'runtime'],
+  'sinks/email': ['sinks', 'messages', 'events', 'runtime'],
+  'sinks/webhook': ['sinks', 'messages', 'events', 'runtime'],
+  sinks: ['events', 'messages', 'runtime'],
+  delivery: ['sinks', 'messages', 'ledger', 'events', 'redis', 'runtime'],
+  http: ['ledger', 'redis', 'runtime'],
+  sandbox: ['service/wire.ts', 'runtime'],
+  config: ['runtime', '*/config.ts', 'routing/matcher.ts', 'sinks/*/config.ts'],
+  cli: ['*'],
+  'app.ts': ['*'],
+  'main.ts': ['cli', 'runtime'],
+}
+
+/** One door per dependency: only these folders (or files) may name the package or the global. */
+const doorTo: Record<string, string[]> = {
+  bullmq: ['delivery', 'feeds'],
+  ioredis: ['redis'],
+  undici: ['service', 'sinks/webhook', 'sinks/slack'],
+  nodemailer: ['sinks/email'],
+  '@slack/webhook': ['sinks/slack'],
+  'smtp-server': ['sandbox'],
+  fastify: ['http', 'sandbox'],
+  yaml: ['config'],
+  commander: ['cli'],
+  pino: ['runtime'],
+  'pino-pretty': ['runtime'],
+  'prom-client': ['runtime'],
+  re2js: ['routing'],
+  'node:child_process': ['cli', 'sandbox'],
+}
+
+const globalDoors: [RegExp, string[]][] = [
+  [/\bprocess\.env\b/, ['config']],
+  [/\bDate\.now\(|\bsetTimeout\(|\bsetInterval\(/, ['runtime']],
+  [/\bprocess\.(exit|on|once|exitCode)\b/, ['main.ts']],
+]
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+  .filter((file) => file.endsWith('.ts'))
+  .map((file) => ({ file: normalize(file), text: readFileSync(join(source, file), 'utf8') }))
+
+function folderOf(file: string): string {
+  const folder = dirname(file)
+  return folder === '.' ? file : folder
+}
+
+function importsOf(text: string): string[] {
+  return [...text.matchAll(/^(?:import|export)[^'"]*?from '([^']+)'|^import '([^']+)'/gms)].map(
+    (match) => match[1] ?? match[2] ?? '',
+  )
+}
+
+function fits(target: string, pattern: string): boolean {
+  if (pattern === '*') return true
+  if (!pattern.includes('.ts')) return folderOf(target) === pattern
+  return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^/]+')}$`).test(target)
+}
+
+const imports = files.flatMap(({ file, text }) =>
+  importsOf(text).map((specifier) => ({ file, specifier })),
+)
+
+test('the tables speak of every folder, and of no other', () => {
+  const folders = new Set(files.map(({ file }) => folderOf(file)))
+  expect(Object.keys(mayImport).toSorted()).toEqual([...folders].toSorted())
+})
+
+test('every import stays within the row of its folder', () => {
+  const breaches = imports
+    .filter(({ specifier }) => specifier.startsWith('.'))
+    .map(({ file, specifier }) => ({
+      file,
+      target: relative(source, join(source, dirname(file), specifier)),
+    }))
+    .filter(({ file, target }) => folderOf(target) !== folderOf(file))
+    .filter(({ file, target }) => {
+      const row = mayImport[folderOf(file)] ?? []
+      return !row.some((pattern) => fits(target, pattern))
+    })
+  expect(breaches).toEqual([])
+})
+
+describe('one door per dependency', () => {
+  test.each(Object.entries(doorTo))('%s is named only by %s', (name, doors) => {
+    const breaches = imports
+      .filter(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`))
+      .filter(({ file }) => !doors.includes(folderOf(file)))
+    expect(breaches).toEqual([])
+  })
+
+  test.each(globalDoors)('%s stands only in %s', (pattern, doors) => {
+    const breaches = files.filter(
+      ({ file, text }) => pattern.test(text) && !doors.includes(folderOf(file)),
+    )
+    expect(breaches.map(({ file }) => file)).toEqual([])
+  })
+})

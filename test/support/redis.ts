@@ -1,0 +1,116 @@
+/**
+ * A real Redis for tests: a container where a Docker engine answers (TOCSIN_TEST_DOCKER=1), a private
+ * local server otherwise. Persistent as production demands (AOF), on a free port, gone afterwards.
+ */
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface TestRedis {
+  url: string
+  port: number
+  /** SIGKILL, as a crash; `restart` brings it back on the same port and data. Local servers only. */
+  kill(): Promise<void>
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface TestRedisOptions {
+  /** More lines for redis.conf, e.g. ['maxmemory-policy allkeys-lru']; they win over the defaults. */
+  settings?: string[]
+}
+
+const safeSettings = [
+  'appendonly yes',
+  'appendfsync everysec',
+  'maxmemory-policy noeviction',
+  'save ""',
+]
+
+export async function startRedis({ settings = [] }: TestRedisOptions = {}): Promise<TestRedis> {
+  if (existsSync('/var/run/docker.sock') && settings.length === 0) return startContainer()
+  return startLocal(settings)
+}
+
+async function startContainer(): Promise<TestRedis> {
+  const { GenericContainer } = await import('testcontainers')
+  const container = await new GenericContainer('redis:7')
+    .withCommand(['redis-server', '--appendonly', 'yes'])
+    .withExposedPorts(6379)
+    .start()
+  const port = container.getMappedPort(6379)
+  return {
+    url: `redis://${container.getHost()}:${port}`,
+    port,
+    kill: () => Promise.reject(new Error('kill needs a local redis-server')),
+    restart: () => Promise.reject(new Error('restart needs a local redis-server')),
+    stop: async () => void (await container.stop()),
+  }
+}
+
+async function startLocal(settings: string[]): Promise<TestRedis> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-redis-'))
+  let server = await launch(port, folder, settings)
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    kill: () => end(server, 'SIGKILL'),
+    async restart() {
+      await end(server, 'SIGKILL')
+      server = await launch(port, folder, settings)
+    },
+    async stop() {
+      await end(server, 'SIGKILL')
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function launch(port: number, folder: string, settings: string[]): Promise<ChildProcess> {
+  const command = findRedisServer()
+  const lines = [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...safeSettings, ...settings]
+  const child = spawn(command, ['-'], { argv0: 'redis-server', stdio: ['pipe', 'pipe', 'inherit'] })
+  child.stdin.end(`${lines.join('\n')}\n`)
+  await readyLine(child)
+  return child
+}
+
+async function readyLine(child: ChildProcess): Promise<void> {
+  let seen = ''
+  for await (const chunk of child.stdout!) {
+    seen += String(chunk)
+    if (seen.includes('Ready to accept connections')) break
+    if (child.exitCode !== null) break
+  }
+  if (!seen.includes('Ready to accept connections')) throw new Error(`redis-server: ${seen}`)
+}
+
+async function end(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  child.kill(signal)
+  await gone
+}
+
+/** Debian's redis-tools carries the server under the name redis-check-rdb. */
+function findRedisServer(): string {
+  for (const name of ['redis-server', 'valkey-server', 'redis-check-rdb']) {
+    if (!spawnSync(name, ['--version'], { argv0: 'redis-server' }).error) return name
+  }
+  throw new Error('no redis-server found; npm run setup installs it or says how')
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
