@@ -1,3 +1,6 @@
+import { duration } from '../runtime/config-fields.ts'
+import { laterKeys, section } from '../runtime/config-section.ts'
+
 export interface LedgerConfig {
   /** How long a mark is remembered after its last sight. */
   dedupeHorizonMs: number
@@ -5,4 +8,35 @@ export interface LedgerConfig {
   payloadRetentionMs: number
   /** How long the story is kept after the last item became final. */
   storyRetentionMs: number
+}
+
+/** The ledger's two sections of the file; `ledgerConfig` puts them together. */
+export const ledgerSections = {
+  dedupe: section(
+    {
+      horizon: duration('How long an event is remembered after it was last seen.').prefault('90d'),
+    },
+    { describe: 'How long a repeated event is recognised.' },
+  ).prefault({}),
+  retention: section(
+    {
+      payload: duration('How long the content of an event is kept once it is settled.').prefault(
+        '14d',
+      ),
+      story: duration('How long the record of what happened to it is kept.').prefault('90d'),
+      ...laterKeys({ max_bytes: 'payload and story alone bound what is kept' }),
+    },
+    { describe: 'How long settled events are kept.' },
+  ).prefault({}),
+}
+
+export function ledgerConfig(file: {
+  dedupe: { horizon: number }
+  retention: { payload: number; story: number }
+}): LedgerConfig {
+  return {
+    dedupeHorizonMs: file.dedupe.horizon,
+    payloadRetentionMs: file.retention.payload,
+    storyRetentionMs: file.retention.story,
+  }
 }

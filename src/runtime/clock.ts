@@ -14,7 +14,19 @@ export const systemClock: Clock = {
   sleep: (ms, signal) => sleep(ms, signal),
 }
 
-function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+/** Node fires a timer that is set further ahead at once. */
+const longestTimerMs = 2 ** 31 - 1
+
+async function sleep(ms: number, signal?: AbortSignal): Promise<void> {
+  const endMs = performance.now() + ms
+  let leftMs = ms
+  do {
+    await sleepOnce(Math.min(leftMs, longestTimerMs), signal)
+    leftMs = endMs - performance.now()
+  } while (leftMs > 0 && !signal?.aborted)
+}
+
+function sleepOnce(ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const timer = setTimeout(finish, Math.max(0, ms))
@@ -27,8 +39,12 @@ function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   })
 }
 
-/** A signal that aborts after `ms`, or when one of `parents` does. Its timer never keeps the process alive. */
+/**
+ * A signal that aborts after `ms` (rounded up; none left: as soon as may be), or when one of
+ * `parents` does. Its timer never keeps the process alive.
+ */
 export function signalWithin(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
   const given = parents.filter((parent) => parent !== undefined)
-  return AbortSignal.any([AbortSignal.timeout(ms), ...given])
+  const delayMs = Math.min(Math.max(0, Math.ceil(ms)), longestTimerMs)
+  return AbortSignal.any([AbortSignal.timeout(delayMs), ...given])
 }

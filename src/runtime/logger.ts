@@ -5,16 +5,20 @@ export type Logger = PinoLogger
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Field names whose values never reach a log line, at the top level and up to two levels down. */
+/** Field names whose values never reach a log line, however deep they stand. */
 export const redactedFields = [
   'api_key',
   'apiKey',
   'authorization',
   'Authorization',
   'cookie',
+  'Cookie',
+  'set-cookie',
   'credential',
   'hash',
+  'pass',
   'password',
+  'proxy',
   'secret',
   'secrets',
   'smtp',
@@ -22,6 +26,13 @@ export const redactedFields = [
   'url',
   'value',
 ] as const
+
+const redacted = new Set<PropertyKey>(redactedFields)
+
+const censored = '<secret>'
+
+/** Deeper values are left out: no line of ours needs them, and a cycle ends. */
+const maxDepth = 6
 
 export interface LoggerOptions {
   level?: LogLevel
@@ -36,17 +47,38 @@ export function createLogger({
   pretty = false,
   destination,
 }: LoggerOptions = {}): Logger {
-  const paths = redactedFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`])
   const options = {
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    redact: { paths, censor: '<secret>' },
+    redact: { paths: [...redactedFields.map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
   const target = destination ?? (pretty ? prettyStream({ colorize: true, sync: true }) : undefined)
   return target ? pino(options, target) : pino(options)
+}
+
+/** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
+function censor(value: unknown, [field]: PropertyKey[]): unknown {
+  return field !== undefined && redacted.has(field) ? censored : withoutSecrets(value, 1)
+}
+
+/** A copy as it may be written: redacted fields censored, errors only as far as they are described. */
+function withoutSecrets(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > maxDepth) return '<deeper>'
+  if (value instanceof Error) return describeError(value)
+  if (Array.isArray(value)) return value.map((member) => withoutSecrets(member, depth + 1))
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    return withoutSecrets(value.toJSON(), depth + 1)
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([field, member]) => [
+      field,
+      redacted.has(field) ? censored : withoutSecrets(member, depth + 1),
+    ]),
+  )
 }
 
 /** What a log line says of an error: name, code, reason, message; the stack only for bugs of ours. */

@@ -5,7 +5,7 @@ import type { Logger } from './logger.ts'
 export interface Loop {
   start(): void
   stop(): Promise<void>
-  /** When the last tick ended or the loop said that it waits, wall clock ms; liveness reads it. */
+  /** When the loop started, last ended a tick or last said that it is alive; wall clock ms. */
   lastProgressMs(): number
 }
 
@@ -14,8 +14,11 @@ export interface LoopOptions {
   everyMs: number
   logger: Logger
   clock?: Clock
-  /** One pass. A thrown error is logged once and the loop goes on. */
-  tick: (signal: AbortSignal) => Promise<void>
+  /**
+   * One pass. A thrown error is logged once and the loop goes on. A pass that may last says
+   * `alive()` now and then, also while it waits for Redis: liveness must not end it for that.
+   */
+  tick: (signal: AbortSignal, alive: () => void) => Promise<void>
 }
 
 export function createLoop({
@@ -29,14 +32,19 @@ export function createLoop({
   let running: Promise<void> | undefined
   let lastProgressMs = clock.now()
 
+  function alive(): void {
+    lastProgressMs = clock.now()
+  }
+
   async function run(): Promise<void> {
+    alive()
     while (!stopping.signal.aborted) {
       try {
-        await tick(stopping.signal)
+        await tick(stopping.signal, alive)
       } catch (error) {
         if (!stopping.signal.aborted) logger.warn({ loop: name, err: error }, 'loop tick failed')
       }
-      lastProgressMs = clock.now()
+      alive()
       await clock.sleep(everyMs, stopping.signal)
     }
   }

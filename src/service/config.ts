@@ -1,4 +1,21 @@
+import {
+  positiveNumber,
+  refusal,
+  text,
+  textField,
+  wholeNumber,
+  type Refusal,
+} from '../runtime/config-fields.ts'
+import {
+  certificateFileRule,
+  requiredSecretIn,
+  secretIn,
+  secretKeys,
+  secretRule,
+} from '../runtime/config-secrets.ts'
+import { section } from '../runtime/config-section.ts'
 import type { Secret } from '../runtime/secret.ts'
+import { isLoopback, webAddressProblem } from '../runtime/web-address.ts'
 
 export type Tier = 'search' | 'basic'
 
@@ -16,4 +33,73 @@ export interface AccountConfig {
   proxy: Secret | undefined
   /** PEM file of further certificate authorities. */
   caFile: string | undefined
+}
+
+const limits = section(
+  {
+    search: positiveNumber('Requests per second to the search endpoints.').prefault(1),
+    basic: positiveNumber('Requests per second to all other endpoints.').prefault(4),
+  },
+  { describe: 'Requests per second of the organization, shared by every replica.' },
+).prefault({})
+
+/** One account of the file; its name is the key it stands under. */
+export const accountConfig = section(
+  {
+    base_url: textField({
+      describe: 'Where the API is, without a path of an endpoint.',
+      remedy: 'write the API address, such as https://api.example.com',
+      examples: ['${TOCSIN_BASE_URL}'],
+      parse: baseUrl,
+    }),
+    ...secretKeys('api_key', 'The API key.'),
+    tenant_id: wholeNumber({
+      describe: "The tenant to read. Default: the key's own.",
+      min: 1,
+    }).optional(),
+    organization_id: wholeNumber({
+      describe: 'Whose limits count. Default: what the service says of the key.',
+      min: 1,
+    }).optional(),
+    limits,
+    ...secretKeys('proxy', 'URL of an HTTP proxy for this account.'),
+    ca_file: text('PEM file of further certificate authorities.').optional(),
+  },
+  {
+    describe: 'One API key, where it is used and how fast.',
+    rules: [
+      secretRule('api_key', { required: true, check: apiKeyProblem }),
+      secretRule('proxy', { required: false, check: proxyProblem }),
+      certificateFileRule('ca_file'),
+    ],
+  },
+).transform((file): Omit<AccountConfig, 'name'> => ({
+  baseUrl: file.base_url,
+  apiKey: requiredSecretIn(file, 'api_key'),
+  tenantId: file.tenant_id,
+  organizationId: file.organization_id,
+  limits: { search: file.limits.search, basic: file.limits.basic },
+  proxy: secretIn(file, 'proxy'),
+  caFile: file.ca_file,
+}))
+
+function baseUrl(input: string): string | Refusal {
+  const problem = webAddressProblem(input, isLoopback)
+  if (problem !== undefined) return problem
+  const url = new URL(input)
+  if (url.search !== '' || url.hash !== '') {
+    return refusal('holds a query or a fragment', 'end the URL before "?" and "#"')
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+function apiKeyProblem(input: string): Refusal | undefined {
+  if (/^[\x21-\x7e]+$/.test(input)) return undefined
+  return refusal('not an API key: it holds a space or a special character', 'copy the key again')
+}
+
+function proxyProblem(input: string): Refusal | undefined {
+  const protocol = URL.parse(input)?.protocol
+  if (protocol === 'http:' || protocol === 'https:') return undefined
+  return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
 }

@@ -9,6 +9,26 @@ export type ServiceReason =
   | 'timeout'
   | 'contract' // an answer that is not what service.md describes
 
+/** What exactly went wrong, where the reason alone would not tell an operator what to do. */
+export type ServiceFault =
+  | 'dns' // the host name does not exist
+  | 'refused' // nobody listens, or no way there
+  | 'cut' // the connection broke before the answer was whole
+  | 'tls' // the certificate or the handshake
+  | 'proxy' // the proxy, not the service
+  | 'redirect' // 3xx: another base URL is meant
+  | 'html' // a web page instead of the API
+  | 'not_http' // what listens there does not speak HTTP
+  | 'too_large' // an answer beyond all measure
+
+export interface ServiceErrorOptions {
+  status?: number | undefined
+  serviceCode?: string | undefined
+  retryAfterMs?: number | undefined
+  fault?: ServiceFault | undefined
+  cause?: unknown
+}
+
 export class ServiceError extends TocsinError {
   override readonly name = 'ServiceError'
   readonly code = 'TOCSIN_SERVICE'
@@ -17,16 +37,14 @@ export class ServiceError extends TocsinError {
   /** The service's own stable code, e.g. `RATELIMIT_REACHED`. */
   readonly serviceCode: string | undefined
   readonly retryAfterMs: number | undefined
+  readonly fault: ServiceFault | undefined
 
-  constructor(
-    reason: ServiceReason,
-    message: string,
-    options: { status?: number; serviceCode?: string; retryAfterMs?: number; cause?: unknown } = {},
-  ) {
-    super(message, { cause: options.cause })
+  constructor(reason: ServiceReason, message: string, options: ServiceErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.reason = reason
     this.status = options.status
     this.serviceCode = options.serviceCode
     this.retryAfterMs = options.retryAfterMs
+    this.fault = options.fault
   }
 }

@@ -45,7 +45,8 @@ export const wireSearchItem = z.looseObject({
       remediated_at: nullableText,
     })
     .nullish(),
-  highlights: z.record(z.string(), z.array(text)).nullish(),
+  // an ornament: an odd one must not keep the event back
+  highlights: z.record(z.string(), z.array(text)).nullish().catch(null),
   identifiers: z.array(z.looseObject({ id: z.number(), name: text })).nullish(),
 })
 export type WireSearchItem = z.infer<typeof wireSearchItem>

@@ -9,22 +9,29 @@ const mayImport: Record<string, string[]> = {
   runtime: [],
   events: [],
   redis: ['runtime'],
-  service: ['runtime', 'redis'],
+  service: ['service/*', 'runtime', 'redis'],
+  'service/transport': ['service', 'runtime'],
+  'service/pacing': ['service', 'runtime', 'redis'],
+  'service/tokens': ['service', 'service/transport', 'runtime', 'redis'],
   messages: ['events'],
   routing: ['events', 'runtime'],
   ledger: ['events', 'redis', 'runtime'],
   intake: ['ledger', 'events', 'redis', 'runtime'],
-  feeds: ['service', 'intake', 'events', 'redis', 'runtime'],
+  feeds: ['service', 'intake', 'ledger', 'events', 'redis', 'runtime'],
   'sinks/slack': ['sinks', 'messages', 'events', 'runtime'],
   'sinks/email': ['sinks', 'messages', 'events', 'runtime'],
   'sinks/webhook': ['sinks', 'messages', 'events', 'runtime'],
   sinks: ['events', 'messages', 'runtime'],
   delivery: ['sinks', 'messages', 'ledger', 'events', 'redis', 'runtime'],
   http: ['ledger', 'redis', 'runtime'],
-  sandbox: ['service/wire.ts', 'runtime'],
+  sandbox: ['sandbox/api', 'sandbox/history', 'sandbox/catchers', 'runtime'],
+  'sandbox/api': ['sandbox', 'sandbox/history', 'service/wire.ts', 'runtime'],
+  'sandbox/history': ['sandbox', 'runtime'],
+  'sandbox/catchers': ['sandbox', 'runtime'],
   config: ['runtime', '*/config.ts', 'routing/matcher.ts', 'sinks/*/config.ts'],
   cli: ['*'],
   'app.ts': ['*'],
+  app: ['*'],
   'main.ts': ['cli', 'runtime'],
 }
 
@@ -32,11 +39,11 @@ const mayImport: Record<string, string[]> = {
 const doorTo: Record<string, string[]> = {
   bullmq: ['delivery', 'feeds'],
   ioredis: ['redis'],
-  undici: ['service', 'sinks/webhook', 'sinks/slack'],
+  undici: ['service/transport', 'sinks/webhook', 'sinks/slack'],
   nodemailer: ['sinks/email'],
   '@slack/webhook': ['sinks/slack'],
-  'smtp-server': ['sandbox'],
-  fastify: ['http', 'sandbox'],
+  'smtp-server': ['sandbox/catchers'],
+  fastify: ['http', 'sandbox', 'sandbox/api', 'sandbox/catchers'],
   yaml: ['config'],
   commander: ['cli'],
   pino: ['runtime'],
@@ -69,7 +76,8 @@ function importsOf(text: string): string[] {
 
 function fits(target: string, pattern: string): boolean {
   if (pattern === '*') return true
-  if (!pattern.includes('.ts')) return folderOf(target) === pattern
+  if (!pattern.includes('.ts'))
+    return new RegExp(`^${pattern.replace('*', '[^/]+')}$`).test(folderOf(target))
   return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^/]+')}$`).test(target)
 }
 

@@ -1,3 +1,7 @@
+import { z } from 'zod'
+import { list, rate, refusal, textField, word, type Refusal } from '../../runtime/config-fields.ts'
+import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
+import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
 
 export interface EmailConfig {
@@ -10,4 +14,79 @@ export interface EmailConfig {
   /** `required`: STARTTLS or smtps off loopback; `off`: in clear, by the operator's word. */
   tls: 'required' | 'off'
   limitPerSecond: number | undefined
+}
+
+const addressRemedy = 'write an address, such as oncall@example.com'
+const addressPattern = /^[^\s@<>(),;:"\\[\]]{1,64}@[^\s@<>(),;:"\\[\]_]{1,253}$/
+
+const recipient = textField({
+  describe: "A recipient's address.",
+  remedy: addressRemedy,
+  parse: (input) => (addressPattern.test(input) ? input : notAnAddress()),
+})
+
+const sender = textField({
+  describe: 'The sender, as an address or as Name <address>.',
+  remedy: addressRemedy,
+  parse: (input) => {
+    const [, bare] = /^[^<>\r\n]*<([^<>]+)>$/.exec(input) ?? []
+    return addressPattern.test(bare ?? input) ? input : notAnAddress()
+  },
+})
+
+function notAnAddress(): Refusal {
+  return refusal('not an e-mail address', addressRemedy)
+}
+
+const eachRecipientOnce: Rule = ({ to }) => {
+  const addresses = Array.isArray(to) ? to.map((address) => String(address).toLowerCase()) : []
+  return addresses.flatMap((address, index) =>
+    addresses.indexOf(address) === index
+      ? []
+      : [{ path: ['to', index], problem: 'named twice', remedy: 'remove the second' }],
+  )
+}
+
+/** One e-mail sink of the file; its name is the key it stands under. */
+export const emailConfig = section(
+  {
+    type: z.literal('email').meta({ description: 'People, by e-mail.' }),
+    ...secretKeys('smtp', 'smtp:// or smtps:// address with user and password.'),
+    from: sender,
+    to: list(
+      recipient,
+      'Recipients; each gets a message of their own.',
+      `${addressRemedy}, in [ ]`,
+    ),
+    tls: word(['required', 'off'], 'off sends in clear, passwords too.').prefault('required'),
+    limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
+    ...laterKeys({
+      digest: 'every event is a message of its own, sent at once',
+      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
+      reveal: 'leaked credentials are always masked',
+      proxy: 'sinks are reached directly',
+      ca_file: 'the certificate authorities of the system count',
+    }),
+  },
+  {
+    describe: 'Messages to people, by e-mail.',
+    rules: [secretRule('smtp', { required: true, check: smtpProblem }), eachRecipientOnce],
+  },
+).transform((file): Omit<EmailConfig, 'name'> => ({
+  type: file.type,
+  smtp: requiredSecretIn(file, 'smtp'),
+  from: file.from,
+  to: file.to,
+  tls: file.tls,
+  limitPerSecond: file.limit,
+}))
+
+function smtpProblem(input: string): Refusal | undefined {
+  const url = URL.parse(input)
+  const isMail = url?.protocol === 'smtp:' || url?.protocol === 'smtps:'
+  if (!isMail || url.hostname === '') {
+    return refusal('not a mail server', 'write smtp://user:password@host:587 or smtps://…:465')
+  }
+  const isEscaped = !/%(?![0-9a-f]{2})/i.test(url.username + url.password)
+  return isEscaped ? undefined : refusal('its user or password has a stray %', 'write it as %25')
 }

@@ -1,4 +1,9 @@
+import { z } from 'zod'
+import { flag, rate } from '../../runtime/config-fields.ts'
+import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
+import { laterKeys, section } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
+import { webAddressProblem } from '../../runtime/web-address.ts'
 
 export interface SlackConfig {
   name: string
@@ -8,3 +13,35 @@ export interface SlackConfig {
   /** Lets the address be private or loopback, over http too. */
   allowPrivate: boolean
 }
+
+/** One Slack sink of the file; its name is the key it stands under. */
+export const slackConfig = section(
+  {
+    type: z.literal('slack').meta({ description: 'A Slack channel, by an incoming webhook.' }),
+    ...secretKeys('url', 'Address of the incoming webhook.'),
+    // Slack's published limit for incoming webhooks: one message per second and channel.
+    limit: rate('Messages per second or minute, over all replicas.').prefault('1/s'),
+    allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    ...laterKeys({
+      digest: 'every event is a message of its own, sent at once',
+      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
+      reveal: 'leaked credentials are always masked',
+      proxy: 'sinks are reached directly',
+      ca_file: 'the certificate authorities of the system count',
+    }),
+  },
+  {
+    describe: 'Messages to a Slack channel.',
+    rules: [
+      secretRule('url', {
+        required: true,
+        check: (url, sink) => webAddressProblem(url, () => sink['allow_private'] === true),
+      }),
+    ],
+  },
+).transform((file): Omit<SlackConfig, 'name'> => ({
+  type: file.type,
+  url: requiredSecretIn(file, 'url'),
+  limitPerSecond: file.limit,
+  allowPrivate: file.allow_private,
+}))

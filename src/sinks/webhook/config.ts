@@ -1,4 +1,18 @@
-import type { Secret } from '../../runtime/secret.ts'
+import { z } from 'zod'
+import {
+  duration,
+  flag,
+  list,
+  rate,
+  refusal,
+  textField,
+  wholeNumber,
+  type Refusal,
+} from '../../runtime/config-fields.ts'
+import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
+import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
+import { secretFromText, type Secret } from '../../runtime/secret.ts'
+import { webAddressProblem } from '../../runtime/web-address.ts'
 
 export interface WebhookConfig {
   name: string
@@ -9,4 +23,78 @@ export interface WebhookConfig {
   allowPrivate: boolean
   batch: { max: number; waitMs: number; maxBytes: number } | undefined
   limitPerSecond: number | undefined
+}
+
+const batch = section(
+  {
+    max: wholeNumber({ describe: 'Events in one request.', min: 1, max: 1000 }).prefault(50),
+    wait: duration('How long the first event waits for others.').prefault('1s'),
+    max_bytes: wholeNumber({
+      describe: 'Bytes of one request.',
+      min: 1024,
+      max: 16 * 1024 * 1024,
+    }).prefault(256 * 1024),
+  },
+  { describe: 'Several events in one request. Default: one each.' },
+).transform((file) => ({ max: file.max, waitMs: file.wait, maxBytes: file.max_bytes }))
+
+const oneKindOfSecret: Rule = (sink) => {
+  const other = ['secret', 'secret_file'].find((key) => sink[key] !== undefined)
+  if (sink['secrets'] === undefined || other === undefined) return []
+  return [{ path: ['secrets'], ...refusal(`given beside ${other}`, `keep either of the two`) }]
+}
+
+/** One webhook of the file; its name is the key it stands under. */
+export const webhookConfig = section(
+  {
+    type: z.literal('webhook').meta({ description: 'An HTTP endpoint of a machine.' }),
+    ...secretKeys('url', 'Where the requests go.'),
+    ...secretKeys('secret', 'Signs every request (Standard Webhooks).'),
+    secrets: list(
+      textField({
+        describe: 'A signing secret.',
+        remedy: 'write a secret, in quotes',
+        parse: (input) => secretProblem(input) ?? input,
+      }),
+      'Several signing secrets, newest first, while they are rotated.',
+      'write secrets, such as [new, old]',
+    ).optional(),
+    allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    batch: batch.optional(),
+    limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
+    ...laterKeys({
+      digest: 'events go at once, or in a batch',
+      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
+      reveal: 'leaked credentials are always masked',
+      proxy: 'sinks are reached directly',
+      ca_file: 'the certificate authorities of the system count',
+    }),
+  },
+  {
+    describe: 'Signed requests to a machine.',
+    rules: [
+      secretRule('url', {
+        required: true,
+        check: (url, sink) => webAddressProblem(url, () => sink['allow_private'] === true),
+      }),
+      secretRule('secret', { required: false, check: secretProblem }),
+      oneKindOfSecret,
+    ],
+  },
+).transform((file): Omit<WebhookConfig, 'name'> => {
+  const single = secretIn(file, 'secret')
+  return {
+    type: file.type,
+    url: requiredSecretIn(file, 'url'),
+    secrets: single ? [single] : (file.secrets ?? []).map(secretFromText),
+    allowPrivate: file.allow_private,
+    batch: file.batch,
+    limitPerSecond: file.limit,
+  }
+})
+
+/** Standard Webhooks secrets begin with whsec_ and go on in base64; any other counts as its bytes. */
+function secretProblem(input: string): Refusal | undefined {
+  if (!input.startsWith('whsec_') || /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input)) return undefined
+  return refusal('not base64 after whsec_', 'copy the secret again')
 }

@@ -1,0 +1,27 @@
+import type { FeedJobs } from '../feeds/feed-jobs.ts'
+import { createLoop, type Loop } from '../runtime/loop.ts'
+import type { DeliveryParts } from './build-delivery.ts'
+import type { Shared } from './shared.ts'
+
+export interface NamedLoop {
+  name: string
+  loop: Loop
+}
+
+/** The process' own loops; /healthz watches that they move. */
+export function buildLoops(
+  { redis, clock, logger }: Shared,
+  { reconciler }: DeliveryParts,
+  feedJobs: FeedJobs,
+): NamedLoop[] {
+  function named(name: string, everyMs: number, work: () => Promise<unknown>): NamedLoop {
+    const tick = async (): Promise<void> => {
+      if (redis.status === 'ready') await work()
+    }
+    return { name, loop: createLoop({ name, everyMs, clock, logger, tick }) }
+  }
+  return [
+    named('reconcile', 2_000, () => reconciler.reconcileOnce()),
+    named('feed jobs', 10_000, () => feedJobs.ensure()),
+  ]
+}

@@ -1,0 +1,52 @@
+import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { createOrganizations } from '../service/pacing/organizations.ts'
+import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
+import { createTurns } from '../service/pacing/turns.ts'
+import type { Shared } from './shared.ts'
+
+export interface Service {
+  client(account: string): ServiceClient
+  close(): Promise<void>
+}
+
+/** One client for each account; all share the process' turns. */
+export function buildService({ config, redis, keys, clock, logger, metrics }: Shared): Service {
+  const organizations = createOrganizations(config.accounts)
+  const limiter = createTierLimiter({
+    redis,
+    keys,
+    clock,
+    limitOf: (lane) => organizations.limitOf(lane),
+  })
+  const turns = createTurns({ limiter, clock })
+  const clients = new Map(
+    config.accounts.map((account) => [
+      account.name,
+      createServiceClient({
+        account,
+        redis,
+        keys,
+        logger,
+        turns,
+        organizations,
+        clock,
+        onRequest({ tier, code, waitedMs }) {
+          metrics.apiRequestsTotal.inc({ account: account.name, tier, code })
+          metrics.apiBudgetWaitSecondsTotal.inc({ account: account.name, tier }, waitedMs / 1000)
+        },
+        onTokenRefresh: (result) =>
+          metrics.tokenRefreshesTotal.inc({ account: account.name, result }),
+      }),
+    ]),
+  )
+  function client(account: string): ServiceClient {
+    const found = clients.get(account)
+    if (!found) throw new Error(`no client for account ${account}`)
+    return found
+  }
+  async function close(): Promise<void> {
+    turns.close()
+    await Promise.all([...clients.values()].map((one) => one.close()))
+  }
+  return { client, close }
+}

@@ -1,0 +1,25 @@
+/** What every part is built from. */
+import type { Config } from '../config/config.ts'
+import type { Book } from '../ledger/book.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+
+export interface Shared {
+  config: Config
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  metrics: Metrics
+  /** One for each account; empty until Redis was reached. */
+  books: Book[]
+  /** 0 until the configuration is registered in Redis. */
+  generation: { number: number }
+}
+
+export function findBook({ books }: Shared, account: string): Book | undefined {
+  return books.find((book) => book.account === account)
+}

@@ -1,0 +1,90 @@
+import { Command } from 'commander'
+import type { Book } from '../ledger/book.ts'
+import { readRecord, type LedgerRecord } from '../ledger/records.ts'
+import { refang } from '../messages/defang.ts'
+import { findNamed } from './command-error.ts'
+import { loadConfigFile } from './config-file.ts'
+import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { destinationLabels } from './destination-labels.ts'
+import { withLedger } from './open-ledger.ts'
+import { findQuarantined, type Quarantined } from './quarantine.ts'
+import { storyJson, storyLines } from './story.ts'
+import { harmless, isoTime, timeInWords } from './words.ts'
+
+interface ExplainOptions extends CommonOptions {
+  account?: string
+}
+
+export function explainCommand(context: Context): Command {
+  return addCommonOptions(new Command('explain'))
+    .description('the story of one event: where it came from, where it went, and why')
+    .argument('<uid>', 'of the event; as it stands in a message will do')
+    .option('--account <name>', 'only what this account knows of it')
+    .action((uid: string, options: ExplainOptions) => explain(context, uid, options))
+}
+
+interface Known {
+  account: string
+  record: LedgerRecord | undefined
+  quarantined: Quarantined | undefined
+}
+
+async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  if (options.account !== undefined) findNamed(config.accounts, options.account, 'account')
+  const uid = refang(given.trim())
+  const known = await withLedger(config, async ({ books }) => {
+    const asked = books.filter(({ account }) => account === (options.account ?? account))
+    return (await Promise.all(asked.map((book) => lookUp(book, uid)))).filter(isKnown)
+  })
+  const labels = await destinationLabels(config)
+  print(context, options, {
+    json: known.map(({ account, record, quarantined }) => ({
+      ...(record ? storyJson(record, labels) : { account, uid }),
+      quarantined: quarantined
+        ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
+        : null,
+    })),
+    lines: () => (known.length === 0 ? unknownLines(uid, options) : known.flatMap(linesOf)),
+  })
+  if (known.length === 0) context.exitCode = 1
+
+  function linesOf({ account, record, quarantined }: Known): string[] {
+    return [
+      ...(record ? storyLines(record, labels) : []),
+      ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
+    ]
+  }
+}
+
+async function lookUp(book: Book, uid: string): Promise<Known> {
+  const [record, quarantined] = await Promise.all([
+    readRecord(book, book.digests.recordId(uid)),
+    findQuarantined(book, uid),
+  ])
+  return { account: book.account, record, quarantined }
+}
+
+function isKnown({ record, quarantined }: Known): boolean {
+  return record !== undefined || quarantined !== undefined
+}
+
+function quarantineLines(
+  uid: string,
+  account: string,
+  { feed, atMs, problem, raw }: Quarantined,
+): string[] {
+  return [
+    `${harmless(uid, 600)}, account ${account}: quarantined, nothing was sent`,
+    `  set aside ${timeInWords(atMs)} by the feed ${feed} because it does not read as an event: ${harmless(problem)}`,
+    `  it came as: ${harmless(raw, 1_000)}`,
+  ]
+}
+
+function unknownLines(uid: string, { account }: ExplainOptions): string[] {
+  const whom = account === undefined ? 'any account' : `the account ${account}`
+  return [
+    `${harmless(uid, 600)} was never taken in by ${whom}, or its story has expired (retention.story).`,
+    ...(uid.includes('/') ? [] : ['A uid has the form type/source/id.']),
+  ]
+}

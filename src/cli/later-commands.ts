@@ -1,0 +1,39 @@
+/** What product and README name for later versions: refused by name, never taken and ignored. */
+import { Command } from 'commander'
+import { CommandError } from './command-error.ts'
+
+export const laterCommands = [
+  'routes',
+  'plan',
+  'deliveries',
+  'silences',
+  'digests',
+  'audit',
+  'events',
+  'credentials',
+  'assets',
+  'policies',
+  'alerts',
+  'reports',
+  'tenants',
+  'bench',
+] as const
+
+export const laterFeedCommands = ['pause', 'resume'] as const
+export const laterSinkCommands = ['pause', 'resume', 'move', 'discard'] as const
+
+/** Hidden commands below `parent` that refuse whatever they are given. */
+export function addLaterCommands(parent: Command, names: readonly string[], noun = ''): void {
+  for (const name of names) {
+    const command = new Command(name)
+      .argument('[anything...]')
+      .allowUnknownOption()
+      .helpOption(false)
+      .action(() => refuseLater(noun === '' ? name : `${noun} ${name}`))
+    parent.addCommand(command, { hidden: true })
+  }
+}
+
+export function refuseLater(what: string): never {
+  throw new CommandError('mistake', `${what}: not in this version`)
+}

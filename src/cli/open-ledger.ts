@@ -1,0 +1,104 @@
+/** Opens the ledger for one command: at once or not at all, and whatever Redis' safety. */
+import type { Config } from '../config/config.ts'
+import { openBook, type Book } from '../ledger/book.ts'
+import type { RedisConfig } from '../redis/config.ts'
+import { connectRedis, type Redis } from '../redis/connection.ts'
+import { createKeys, type Keys } from '../redis/keys.ts'
+import { claimSchema } from '../redis/safety.ts'
+import { StoreError } from '../redis/store-error.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { messageOf } from '../runtime/errors.ts'
+import { quiet } from './context.ts'
+
+export interface OpenLedger {
+  redis: Redis
+  keys: Keys
+  /** One for each account of the configuration. */
+  books: Book[]
+}
+
+/** How long a command waits for a Redis that is away. */
+const usualPatienceMs = 3_000
+
+/** Throws StoreError, and whatever `work` throws. */
+export async function withLedger<Result>(
+  config: Config,
+  work: (ledger: OpenLedger) => Promise<Result>,
+): Promise<Result> {
+  return withRedis(config.redis, async (redis) => {
+    const keys = createKeys(config.redis.prefix)
+    await claimSchema(redis, keys)
+    const books: Book[] = []
+    for (const { name } of config.accounts) {
+      books.push(await openBook({ redis, keys, account: name, config: config.ledger }))
+    }
+    return work({ redis, keys, books })
+  })
+}
+
+/** Redis' clock, which the ledger goes by; ms. */
+export async function redisNow({ redis }: OpenLedger): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+}
+
+/** Throws StoreError: `unreachable` after `patienceMs` without Redis, or what Redis refuses. */
+export async function withRedis<Result>(
+  config: RedisConfig,
+  work: (redis: Redis) => Promise<Result>,
+  patienceMs = usualPatienceMs,
+): Promise<Result> {
+  const redis = connectRedis(config, quiet)
+  try {
+    await ready(redis, config, patienceMs)
+    return await work(redis)
+  } catch (error) {
+    throw refusalOf(error) ?? error
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** What Redis says no to for reasons of its own; undefined for anything else. */
+function refusalOf(error: unknown): StoreError | undefined {
+  const [, word = ''] = /^([A-Z]+) /.exec(messageOf(error)) ?? []
+  if (word === 'OOM') {
+    const remedy = 'raise maxmemory, or make room'
+    return new StoreError('out_of_memory', `Redis has no memory left; ${remedy}`, { cause: error })
+  }
+  if (!['NOPERM', 'READONLY', 'MISCONF', 'NOREPLICAS'].includes(word)) return undefined
+  return new StoreError('unreachable', `Redis refuses the command: ${messageOf(error)}`, {
+    cause: error,
+  })
+}
+
+/** Waits a moment for a Redis that is away, and not at all for one that refuses the password. */
+async function ready(redis: Redis, config: RedisConfig, patienceMs: number): Promise<void> {
+  let lastError: unknown
+  const decided = new AbortController()
+  redis.once('ready', () => decided.abort())
+  redis.on('error', (error) => {
+    lastError = error
+    if (/NOAUTH|WRONGPASS|NOPERM/.test(messageOf(error))) decided.abort()
+  })
+  await systemClock.sleep(patienceMs, decided.signal)
+  if (redis.status === 'ready') return
+  throw new StoreError(
+    'unreachable',
+    `redis.url: Redis at ${placeOf(config)} is not reachable (${whatHappened(lastError)}); start it, or correct redis.url`,
+    { cause: lastError },
+  )
+}
+
+function whatHappened(error: unknown): string {
+  if (error === undefined) return 'no answer in time'
+  if (error instanceof Error && 'code' in error) return String(error.code)
+  return messageOf(error).replaceAll(/\s+/g, ' ')
+}
+
+/** Host and port, or the socket's path; never the password. */
+function placeOf(config: RedisConfig): string {
+  const url = URL.parse(config.url.reveal())
+  if (url === null) return 'an unreadable address'
+  return url.protocol === 'unix:' ? url.pathname : `${url.hostname}:${url.port || '6379'}`
+}

@@ -1,0 +1,74 @@
+/** The commands, and how their ends become an exit code. */
+import { Command } from 'commander'
+import { environment } from '../config/environment.ts'
+import { checkCommand } from './check.ts'
+import type { Context } from './context.ts'
+import { deadLettersCommand } from './dead-letters.ts'
+import { demoCommand } from './demo.ts'
+import { explainCommand } from './explain.ts'
+import { feedsCommand } from './feeds.ts'
+import { addLaterCommands, laterCommands } from './later-commands.ts'
+import { reportError } from './report-error.ts'
+import { runCommand } from './run.ts'
+import { sandboxCommand } from './sandbox.ts'
+import { schemaCommand } from './schema.ts'
+import { sinksCommand } from './sinks.ts'
+import { createTerminal, type Streams, type Terminal } from './terminal.ts'
+import { tokenCommand } from './token.ts'
+import { readVersion } from './version.ts'
+
+/** These end by themselves when they are asked to stop; any other is left where it stands. */
+const lasting = new Set(['run', 'sandbox', 'demo'])
+
+/** As a shell has it: 128 and the number of SIGINT. */
+const interruptedCode = 130
+
+/** Runs one command to its end; the exit code. Never throws. */
+export async function runProgram(
+  args: readonly string[],
+  { stop, ...streams }: Streams & { stop: AbortSignal },
+): Promise<number> {
+  const terminal = createTerminal(streams)
+  const context: Context = { env: environment(), terminal, stop, exitCode: 0 }
+  const interrupted = new Promise<'interrupted'>((resolve) =>
+    stop.addEventListener('abort', () => resolve('interrupted'), { once: true }),
+  )
+  let lasts = false
+  const program = createProgram(context).hook('preAction', (_program, command) => {
+    lasts = lasting.has(command.name())
+  })
+  const ended = program
+    .parseAsync(args, { from: 'user' })
+    .then(() => context.exitCode)
+    .catch((error: unknown) => reportError(error, terminal))
+  const first = await Promise.race([ended, interrupted])
+  return first === 'interrupted' && !lasts ? interruptedCode : ended
+}
+
+function createProgram(context: Context): Command {
+  const program = new Command('tocsin')
+    .description('Polls a threat-intelligence API, accounts for every event, rings the right bell.')
+    .version(readVersion())
+    .addCommand(runCommand(context))
+    .addCommand(checkCommand(context))
+    .addCommand(schemaCommand(context))
+    .addCommand(demoCommand(context))
+    .addCommand(sandboxCommand(context))
+    .addCommand(tokenCommand(context))
+    .addCommand(sinksCommand(context))
+    .addCommand(explainCommand(context))
+    .addCommand(feedsCommand(context))
+    .addCommand(deadLettersCommand(context))
+  addLaterCommands(program, laterCommands)
+  settle(program, context.terminal)
+  return program
+}
+
+/** Every command throws instead of ending the process, and speaks through the terminal. */
+function settle(command: Command, terminal: Terminal): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => terminal.print(text.trimEnd()),
+    writeErr: (text) => terminal.complain(text.trimEnd()),
+  })
+  for (const inner of command.commands) settle(inner, terminal)
+}

@@ -1,0 +1,78 @@
+import { Command } from 'commander'
+import { createApp, type App } from '../app.ts'
+import { logLevel } from '../config/environment.ts'
+import type { Config } from '../config/config.ts'
+import type { Mistake } from '../config/config-error.ts'
+import { refuseUnsafe } from '../redis/safety.ts'
+import { StoreError } from '../redis/store-error.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createLogger, type Logger } from '../runtime/logger.ts'
+import { loadConfigFile } from './config-file.ts'
+import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
+import { withRedis } from './open-ledger.ts'
+import { readVersion } from './version.ts'
+
+export function runCommand(context: Context): Command {
+  return addCommonOptions(new Command('run'))
+    .description('poll, route and deliver, until asked to stop')
+    .action((options: CommonOptions) => run(context, options))
+}
+
+async function run(context: Context, options: CommonOptions): Promise<void> {
+  const { config, hash, warnings } = loadConfigFile(context, options.config)
+  const logger = createLogger({
+    level: logLevel(context.env),
+    pretty: context.terminal.isWatched && options.output === 'text',
+  })
+  sayWarnings(warnings, logger)
+  await refuseUnsafeEarly(config)
+  if (context.stop.aborted) return
+  const app = createApp({ config, hash, version: readVersion(), logger })
+  const stopped = aborted(context.stop)
+  try {
+    await Promise.race([app.start().then(() => stopped), stopped])
+  } finally {
+    await stop(app, logger)
+  }
+}
+
+/** `app.stop` bounds itself; whatever hangs nevertheless is left to the end of the process. */
+const deadlineMs = 9_700
+
+async function stop(app: App, logger: Logger): Promise<void> {
+  logger.info('stopping')
+  const over = systemClock.sleep(deadlineMs).then(() => true)
+  const isOver = await Promise.race([app.stop().then(() => false), over])
+  if (isOver) logger.error('stopping took too long; left as it stands')
+  else logger.info('stopped')
+}
+
+function sayWarnings(warnings: readonly Mistake[], logger: Logger): void {
+  for (const warning of warnings) logger.warn(warning, 'configuration warning')
+}
+
+/** /metrics is to answer soon, with Redis or without. */
+const firstLookMs = 1_000
+
+/**
+ * A Redis that is there and unsafe is refused before a port is open or a key is written. For one that
+ * is away the daemon waits, and looks then.
+ */
+async function refuseUnsafeEarly({ redis: config }: Config): Promise<void> {
+  try {
+    await withRedis(
+      config,
+      (redis) => refuseUnsafe(redis, { isAllowed: config.allowUnsafe, logger: quiet }),
+      firstLookMs,
+    )
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.reason !== 'unreachable') throw error
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true })
+    if (signal.aborted) resolve()
+  })
+}

@@ -1,0 +1,154 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { rate } from '../runtime/config-fields.ts'
+import { withDefaults, type EndMode, type SandboxOptions } from '../sandbox/options.ts'
+import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
+import { CommandError } from './command-error.ts'
+import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
+import { sandboxConfig } from './sandbox-config.ts'
+import { showReceived } from './sandbox-received.ts'
+
+interface SandboxCommandOptions extends CommonOptions {
+  host: string
+  port: number
+  smtpPort: number
+  rate: number
+  backlog: number
+  seed: number
+  end: EndMode
+  lateShare: number
+  shortPages: number
+  emptyPages: number
+  searchLimit: number
+  basicLimit: number
+}
+
+export function sandboxCommand(context: Context): Command {
+  const command = addCommonOptions(new Command('sandbox')).description(
+    'a pretend service with pretend sinks, and a configuration that uses them',
+  )
+  for (const option of sandboxFlags()) command.addOption(option)
+  return command.action((options: SandboxCommandOptions) => runSandbox(context, options))
+}
+
+function sandboxFlags(): Option[] {
+  const flag = <Value>(flags: string, says: string, parse: (text: string) => Value): Option =>
+    new Option(flags, says).argParser(parse)
+  return [
+    new Option('--host <address>', 'where to listen').default('127.0.0.1'),
+    flag('--port <n>', 'of the service, Slack and the webhook; 0: a free one', port).default(8080),
+    flag('--smtp-port <n>', 'of the mail server; 0: a free one', port).default(2525),
+    flag('--rate <rate>', 'events that arrive, e.g. 1/s or 6/m', perSecond).default(0.2, '12/m'),
+    flag('--backlog <n>', 'events of the last 24 h at the start', count).default(20),
+    flag('--seed <n>', 'the same seed makes the same events', count).default(1),
+    new Option(
+      '--end <mode>',
+      'how a walk ends: next null on the last page, on an empty one, absent',
+    )
+      .choices(['full', 'empty', 'absent', 'echo'])
+      .default('full'),
+    flag('--late-share <share>', 'of the events, 0 to 1, arrive late', share).default(0),
+    flag('--short-pages <share>', 'of the pages hold less than they could', share).default(0),
+    flag('--empty-pages <share>', 'of the pages are empty midway', share).default(0),
+    flag('--search-limit <n>', 'search requests per second', positive).default(1),
+    flag('--basic-limit <n>', 'other requests per second', positive).default(4),
+  ]
+}
+
+async function runSandbox(context: Context, options: SandboxCommandOptions): Promise<void> {
+  const sandbox = await start(options)
+  try {
+    sayWhatRuns(context, options, sandbox)
+    const stopShowing = sandbox.onReceived((message) => showReceived(context, options, message))
+    await new Promise<void>((resolve) => {
+      context.stop.addEventListener('abort', () => resolve(), { once: true })
+      if (context.stop.aborted) resolve()
+    })
+    stopShowing()
+  } finally {
+    await sandbox.close()
+  }
+}
+
+async function start(options: SandboxCommandOptions): Promise<Sandbox> {
+  try {
+    return await startSandbox(settingsOf(options))
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    if (!/^E(ADDR|ACCES|NOTFOUND)/.test(code)) throw cause
+    const ports = `${options.port} and ${options.smtpPort}`
+    const problem = `cannot listen on ${options.host} at the ports ${ports} (${code})`
+    const remedy = 'choose others with --port and --smtp-port'
+    throw new CommandError('refused', `the sandbox ${problem}; ${remedy}`, { cause })
+  }
+}
+
+function settingsOf(options: SandboxCommandOptions): SandboxOptions {
+  const limits = { search: options.searchLimit, basic: options.basicLimit }
+  return {
+    host: options.host,
+    port: options.port,
+    smtpPort: options.smtpPort,
+    seed: options.seed,
+    backlog: options.backlog,
+    eventsPerSecond: options.rate,
+    lateShare: options.lateShare,
+    shortPages: options.shortPages,
+    emptyPages: options.emptyPages,
+    endMode: options.end,
+    organizations: withDefaults({}).organizations.map((one) => ({ ...one, limits })),
+  }
+}
+
+function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
+  const { terminal } = context
+  const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
+  const config = sandboxConfig(sandbox, withDefaults({}).groups)
+  if (options.output === 'json') {
+    const places = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
+    const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
+    terminal.print(JSON.stringify({ ...places, ...secrets, config }))
+    return
+  }
+  terminal.print(
+    [
+      `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')}), mail at ${smtpUrl}`,
+      `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
+      '',
+      'a configuration that uses it, to be saved as tocsin.yaml:',
+      '',
+      config,
+      terminal.paint('dim', 'what arrives is shown here; Ctrl-C ends the sandbox'),
+    ].join('\n'),
+  )
+}
+
+function wholeNumber(text: string, max: number): number {
+  if (!/^\d+$/.test(text) || Number(text) > max) {
+    throw new InvalidArgumentError(`Write a whole number from 0 to ${max}.`)
+  }
+  return Number(text)
+}
+
+const port = (text: string): number => wholeNumber(text, 65_535)
+const count = (text: string): number => wholeNumber(text, 1_000_000)
+
+function share(text: string): number {
+  const value = Number(text)
+  if (text !== '' && value >= 0 && value <= 1) return value
+  throw new InvalidArgumentError('Write a number from 0 to 1.')
+}
+
+function positive(text: string): number {
+  const value = Number(text)
+  if (value > 0 && value <= 10_000) return value
+  throw new InvalidArgumentError('Write a number above 0.')
+}
+
+const rateField = rate('Events that arrive.')
+
+function perSecond(text: string): number {
+  if (text === '0') return 0
+  const parsed = rateField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write 0, or a rate such as 1/s or 30/m.')
+}

@@ -1,0 +1,69 @@
+import { Command } from 'commander'
+import { buildService, type Service } from '../app/build-service.ts'
+import type { Config } from '../config/config.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createMetrics } from '../runtime/metrics.ts'
+import { diagnoseKey, type Diagnosis } from '../service/diagnose-key.ts'
+import { findNamed } from './command-error.ts'
+import { loadConfigFile } from './config-file.ts'
+import { addCommonOptions, print, quiet, type CommonOptions, type Context } from './context.ts'
+import { withLedger, type OpenLedger } from './open-ledger.ts'
+import { harmless } from './words.ts'
+
+interface TokenTestOptions extends CommonOptions {
+  account?: string
+}
+
+export function tokenCommand(context: Context): Command {
+  const test = addCommonOptions(new Command('test'))
+    .description('say whether the API keys work, and if not, what to do')
+    .option('--account <name>', 'only the key of this account')
+    .action((options: TokenTestOptions) => testTokens(context, options))
+  return new Command('token').description('the API keys').addCommand(test)
+}
+
+async function testTokens(context: Context, options: TokenTestOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { accounts } = config
+  const chosen = options.account ? [findNamed(accounts, options.account, 'account')] : accounts
+  const found = await withLedger(config, (ledger) =>
+    withService(config, ledger, async (service) => {
+      const diagnoses: (Diagnosis & { account: string })[] = []
+      for (const { name } of chosen) {
+        const diagnosis = await diagnoseKey(service.client(name), context.stop)
+        diagnoses.push({ account: name, ...diagnosis })
+      }
+      return diagnoses
+    }),
+  )
+  print(context, options, {
+    json: found,
+    lines: () => found.flatMap(({ ok, lines }) => diagnosisLines(context, ok, lines)),
+  })
+  if (found.some(({ ok }) => !ok)) context.exitCode = 1
+}
+
+/** The keys are tried under the same limits as the running daemon's requests. */
+async function withService<Result>(
+  config: Config,
+  { redis, keys, books }: OpenLedger,
+  work: (service: Service) => Promise<Result>,
+): Promise<Result> {
+  const clock = systemClock
+  const logger = quiet
+  const metrics = createMetrics({ clock, logger })
+  const generation = { number: 0 }
+  const service = buildService({ config, redis, keys, clock, logger, metrics, books, generation })
+  try {
+    return await work(service)
+  } finally {
+    await service.close()
+  }
+}
+
+function diagnosisLines({ terminal }: Context, ok: boolean, lines: string[]): string[] {
+  return lines.map((line, index) => {
+    const text = harmless(line, 1_000)
+    return index === 0 ? terminal.paint(ok ? 'green' : 'red', text) : `  ${text}`
+  })
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import { feedConfig } from '../feeds/config.ts'
+import { httpConfig } from '../http/config.ts'
+import { ledgerSections } from '../ledger/config.ts'
+import { redisConfig } from '../redis/config.ts'
+import { routeConfig } from '../routing/config.ts'
+import { byType, isSection, laterKeys, named, section } from '../runtime/config-section.ts'
+import { accountConfig } from '../service/config.ts'
+import { emailConfig } from '../sinks/email/config.ts'
+import { slackConfig } from '../sinks/slack/config.ts'
+import { webhookConfig } from '../sinks/webhook/config.ts'
+
+const sinkConfig = byType([slackConfig, emailConfig, webhookConfig], {
+  known: ['slack', 'email', 'webhook'],
+})
+
+/** The whole file, every part by its own slice. */
+export const configFile = section(
+  {
+    redis: redisConfig.prefault({}),
+    http: httpConfig.prefault({}),
+    accounts: named(accountConfig, { describe: 'API keys, by name.', thing: 'account' }),
+    feeds: named(feedConfig, { describe: 'What is polled, by name.', thing: 'feed' }),
+    sinks: named(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
+    route: routeConfig,
+    ...ledgerSections,
+    ...laterKeys({
+      time_intervals: 'a route sends at any time',
+      inhibit_rules: 'nothing is inhibited',
+      silences: 'nothing is silenced',
+      templates: 'every sink has its one message',
+      notices: 'metrics and logs tell of trouble',
+      canary: '"sinks test" sends a marked message by hand',
+    }),
+  },
+  { describe: 'Configuration of Tocsin.' },
+)
+
+type JsonSchema = Record<string, unknown>
+
+/** The JSON Schema of the file as it is written, for editors; keys of later versions left out. */
+export function configSchema(): JsonSchema {
+  const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
+  return { title: 'tocsin.yaml', ...(withoutLater(schema) as JsonSchema) }
+}
+
+function withoutLater(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutLater)
+  if (!isSection(schema)) return schema
+  const entries = Object.entries(schema).filter(
+    ([, value]) => !(isSection(value) && value['later'] === true),
+  )
+  return Object.fromEntries(entries.map(([key, value]) => [key, withoutLater(value)]))
+}
+
+/** Every key of the file, e.g. `feeds.<name>.filters.severity`, `route.routes[].sinks`; sorted. */
+export function configKeys(): string[] {
+  const schema = configSchema()
+  const keys = new Set<string>()
+  collectKeys({ schema, definitions: schema['definitions'], seen: [] }, '', keys)
+  return [...keys].toSorted()
+}
+
+interface Walk {
+  schema: unknown
+  definitions: unknown
+  /** References followed on the way here: a section that holds itself is entered once. */
+  seen: string[]
+}
+
+function collectKeys(walk: Walk, path: string, keys: Set<string>): void {
+  const { schema, definitions, seen } = walk
+  if (!isSection(schema)) return
+  const enter = (inner: unknown, place: string): void =>
+    collectKeys({ ...walk, schema: inner }, place, keys)
+  for (const [key, value] of Object.entries(asSection(schema['properties']))) {
+    const place = path === '' ? key : `${path}.${key}`
+    keys.add(place)
+    enter(value, place)
+  }
+  enter(schema['additionalProperties'], `${path}.<name>`)
+  enter(schema['items'], `${path}[]`)
+  for (const part of ['anyOf', 'oneOf', 'allOf'].flatMap((word) => asList(schema[word]))) {
+    enter(part, path)
+  }
+  const reference = schema['$ref']
+  if (typeof reference !== 'string' || seen.includes(reference)) return
+  const target = asSection(definitions)[reference.split('/').at(-1) ?? '']
+  collectKeys({ schema: target, definitions, seen: [...seen, reference] }, path, keys)
+}
+
+function asSection(value: unknown): Readonly<Record<string, unknown>> {
+  return isSection(value) ? value : {}
+}
+
+function asList(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}

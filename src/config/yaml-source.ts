@@ -1,0 +1,235 @@
+/**
+ * The file as a tree of plain values, with variables replaced and the place of every value known.
+ * Never quotes the source: a line of it may hold a secret.
+ */
+import { dirname, resolve } from 'node:path'
+import {
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseDocument,
+  type Alias,
+  type Document,
+  type Node,
+  type YAMLMap,
+} from 'yaml'
+import { refusal, type Refusal } from '../runtime/config-fields.ts'
+import type { Environment } from './environment.ts'
+import { substitute } from './substitution.ts'
+import { syntaxRefusal } from './yaml-refusals.ts'
+
+export type Path = readonly (string | number)[]
+
+export interface Source {
+  file: string
+  env: Environment
+}
+
+/** A mistake at a place of the tree; `offset` where the place has no path. */
+export interface TreeMistake extends Refusal {
+  path: Path
+  offset?: number
+}
+
+export interface Tree {
+  value: unknown
+  mistakes: TreeMistake[]
+  /** False: not to be read any further. */
+  isReadable: boolean
+  /** Names of the variables in a value; empty for one written out. */
+  variablesAt(path: Path): readonly string[]
+  positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
+}
+
+/** A configuration is a few pages; more is a mistaken file, or aliases that multiply. */
+const maxCharacters = 1024 * 1024
+const maxValues = 20_000
+const maxAliases = 100
+const maxDepth = 64
+
+interface Reading {
+  document: Document.Parsed
+  source: Source
+  mistakes: TreeMistake[]
+  offsets: Map<string, number>
+  variables: Map<string, string[]>
+  ancestors: Set<Node>
+  values: number
+  aliases: number
+}
+
+/** A value that came out empty after replacing variables: as if the key were not there. */
+const absent = Symbol('absent')
+
+export function readTree(text: string, source: Source): Tree {
+  const lines = new LineCounter()
+  const isTooLong = text.length > maxCharacters
+  const document = parseDocument(isTooLong ? '' : text, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+    uniqueKeys: false,
+    merge: false,
+    schema: 'core',
+    resolveKnownTags: false,
+    logLevel: 'error',
+  })
+  const reading = readingOf(document, source)
+  const isReadable = !isTooLong && collectSyntaxMistakes(reading, text, lines)
+  if (isTooLong) blame(reading, [], refusal('longer than 1 MiB', 'is this the right file?'))
+  const value = isReadable ? read(reading, document.contents, []) : undefined
+  const { mistakes, offsets, variables } = reading
+  return {
+    value: value === absent ? undefined : value,
+    mistakes,
+    isReadable: isReadable && reading.values <= maxValues && reading.aliases <= maxAliases,
+    variablesAt: (path) => variables.get(keyOf(path)) ?? [],
+    positionOf: ({ path, offset }) => {
+      const { line, col } = lines.linePos(offset ?? offsetOf(offsets, path))
+      return { line: Math.max(1, line), column: Math.max(1, col) }
+    },
+  }
+}
+
+function readingOf(document: Document.Parsed, source: Source): Reading {
+  return {
+    document,
+    source,
+    mistakes: [],
+    offsets: new Map(),
+    variables: new Map(),
+    ancestors: new Set(),
+    values: 0,
+    aliases: 0,
+  }
+}
+
+/** The first error of the syntax; those after it are mostly its echoes. */
+function collectSyntaxMistakes(reading: Reading, text: string, lines: LineCounter): boolean {
+  const { errors, warnings, contents } = reading.document
+  const [broken] = [...errors, ...warnings]
+  if (broken !== undefined) {
+    const offset = broken.pos[0]
+    const lineStart = lines.lineStarts[lines.linePos(offset).line - 1] ?? 0
+    const before = text.slice(lineStart, offset)
+    reading.mistakes.push({ path: [], offset, ...syntaxRefusal(broken.code, before) })
+    return false
+  }
+  if (isMap(contents)) return true
+  const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
+  const problem = isEmpty ? 'the file is empty' : 'not a configuration'
+  blame(reading, [], refusal(problem, 'write its sections: accounts, feeds, sinks, route'))
+  return false
+}
+
+function blame(reading: Reading, path: Path, mistake: Refusal): void {
+  reading.mistakes.push({ path, ...mistake })
+}
+
+function read(reading: Reading, node: unknown, path: Path): unknown {
+  reading.values += 1
+  if (reading.values === maxValues + 1) {
+    blame(reading, path, refusal(`more than ${maxValues} values`, 'is this the right file?'))
+  }
+  if (reading.values > maxValues) return undefined
+  if (path.length > maxDepth) {
+    blame(reading, path, refusal('nested too deeply', 'write it flatter'))
+    return undefined
+  }
+  if (isAlias(node)) return readAlias(reading, node, path)
+  if (isMap(node)) return within(reading, node, () => readMap(reading, node, path))
+  if (isSeq(node)) return within(reading, node, () => readList(reading, node.items, path))
+  if (!isScalar(node)) return null
+  return typeof node.value === 'string' ? readText(reading, node.value, path) : node.value
+}
+
+function within(reading: Reading, node: Node, readContent: () => unknown): unknown {
+  reading.ancestors.add(node)
+  const content = readContent()
+  reading.ancestors.delete(node)
+  return content
+}
+
+function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
+  reading.aliases += 1
+  if (reading.aliases === maxAliases + 1) {
+    const remedy = 'write the values out'
+    blame(reading, path, refusal(`more than ${maxAliases} values by alias`, remedy))
+  }
+  if (reading.aliases > maxAliases) return undefined
+  const target = alias.resolve(reading.document)
+  if (target === undefined) {
+    const remedy = 'put the value in quotes if it begins with "*"'
+    blame(reading, path, refusal('an alias without its anchor', remedy))
+    return undefined
+  }
+  if (reading.ancestors.has(target)) {
+    blame(reading, path, refusal('an alias that holds itself', 'write the values out'))
+    return undefined
+  }
+  return read(reading, target, path)
+}
+
+function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
+  const entries: [string, unknown][] = []
+  const seen = new Set<string>()
+  for (const { key, value } of map.items) {
+    const name = isScalar(key) ? String(key.value) : ''
+    const place = [...path, name]
+    const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
+    const problem = seen.has(name) ? repeated : keyProblem(name)
+    if (problem !== undefined) reading.mistakes.push({ path: place, offset, ...problem })
+    if (seen.has(name)) continue
+    seen.add(name)
+    reading.offsets.set(keyOf(place), offset)
+    const content = problem === undefined ? read(reading, value, place) : absent
+    if (content !== absent) entries.push([name, content])
+  }
+  return Object.fromEntries(entries)
+}
+
+const repeated = refusal('the key is written twice', 'keep one of the two')
+
+function keyProblem(name: string): Refusal | undefined {
+  if (name === '<<') return refusal('merge keys are not supported', 'write the keys out')
+  return name === '__proto__' ? refusal('not a usable key', 'choose another') : undefined
+}
+
+function readList(reading: Reading, items: unknown[], path: Path): unknown {
+  return items.map((item, index) => {
+    const place = [...path, index]
+    const offset = (item as Partial<Node> | null)?.range?.[0]
+    if (offset !== undefined) reading.offsets.set(keyOf(place), offset)
+    const content = read(reading, item, place)
+    return content === absent ? '' : content
+  })
+}
+
+function readText(reading: Reading, written: string, path: Path): unknown {
+  const { text, variables, problems } = substitute(written, reading.source.env)
+  for (const problem of problems) blame(reading, path, problem)
+  if (variables.length > 0) reading.variables.set(keyOf(path), variables)
+  if (problems.length > 0) return written
+  if (text === '' && variables.length > 0) return absent
+  return isFilePath(path) && text !== '' ? resolve(dirname(reading.source.file), text) : text
+}
+
+/** Paths in the file are relative to the file. Labels are free words and no paths. */
+function isFilePath(path: Path): boolean {
+  return String(path.at(-1)).endsWith('_file') && path.at(-2) !== 'labels'
+}
+
+function keyOf(path: Path): string {
+  return JSON.stringify(path)
+}
+
+/** Of the value, or of the nearest thing around it that is written down. */
+function offsetOf(offsets: Map<string, number>, path: Path): number {
+  for (let length = path.length; length > 0; length -= 1) {
+    const offset = offsets.get(keyOf(path.slice(0, length)))
+    if (offset !== undefined) return offset
+  }
+  return 0
+}

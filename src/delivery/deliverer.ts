@@ -1,0 +1,89 @@
+/**
+ * One pass of one delivery: ask the circuit, wait for the sink's rate, open the attempt, send, write
+ * the outcome. The ledger decides what is true; a job that calls this twice does no harm.
+ */
+import { randomUUID } from 'node:crypto'
+import { beginAttempt, settleAttempt, type Outcome } from '../ledger/attempts.ts'
+import type { Book } from '../ledger/book.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { attemptSend, type Begun } from './attempt.ts'
+import type { Circuit } from './circuit.ts'
+import type { SendPace } from './send-pace.ts'
+
+/** `halves`: the sealed halves of a refused batch, to be queued. */
+export type DeliverOutcome =
+  | { next: 'done'; halves: string[] }
+  | { next: 'later'; atMs: number; isCircuitOpen: boolean }
+
+export interface Work {
+  book: Book
+  sink: Sink
+  ref: string
+  /** Aborts when the process stops or the job is no longer this worker's. */
+  signal: AbortSignal
+  /** Whether the job is still this worker's; asked right before the send. */
+  isStillMine: () => Promise<boolean>
+}
+
+export interface DelivererOptions {
+  circuit: Circuit
+  pace: SendPace
+  /** Names this process in the story. */
+  replica: string
+  clock: Clock
+  logger: Logger
+  metrics: Metrics
+}
+
+export interface Deliverer {
+  deliverOnce(work: Work): Promise<DeliverOutcome>
+}
+
+/** After this the reconciler looks whether the job of a running attempt still exists. */
+const attemptLeaseMs = 30_000
+
+const done: DeliverOutcome = { next: 'done', halves: [] }
+
+export function createDeliverer(options: DelivererOptions): Deliverer {
+  const { circuit, pace, replica, clock, metrics } = options
+  return {
+    async deliverOnce(work) {
+      const waitMs = await circuit.admit(work.sink.name)
+      if (waitMs > 0) return { next: 'later', atMs: clock.now() + waitMs, isCircuitOpen: true }
+      await pace.wait(work.sink, work.signal)
+      if (work.signal.aborted || !(await work.isStillMine())) {
+        return { next: 'later', atMs: clock.now(), isCircuitOpen: false }
+      }
+      const token = randomUUID()
+      const begun = await beginAttempt(work.book, work.ref, token, attemptLeaseMs)
+      if (begun.status !== 'send') return done
+      const outcome = await attemptSend(options, work, begun)
+      const attempt = { ref: work.ref, token, replica }
+      const settled = await settleAttempt(work.book, attempt, outcome)
+      if (settled.status !== 'settled') return done
+      countSettled({ metrics, clock }, work.sink.name, begun, outcome)
+      if (outcome.outcome !== 'retry') return { next: 'done', halves: settled.halves ?? [] }
+      return { next: 'later', atMs: outcome.atMs ?? clock.now(), isCircuitOpen: false }
+    },
+  }
+}
+
+function countSettled(
+  { metrics, clock }: Pick<DelivererOptions, 'metrics' | 'clock'>,
+  sink: string,
+  { members }: Begun,
+  { outcome }: Outcome,
+): void {
+  if (outcome === 'retry') return
+  metrics.deliveriesTotal.inc({ sink, outcome })
+  if (outcome === 'split') return
+  metrics.itemsSettledTotal.inc({ sink, outcome }, members.length)
+  if (outcome === 'dead') return
+  for (const { severity, payload } of members) {
+    const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())
+    metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, Math.max(0, waitedMs) / 1000)
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * Fetches the full event once for all sinks of a record, after routing and only where a feed asks. Its
+ * items are held meanwhile; when the time is up they go with the search item, and the message says so.
+ */
+import { Queue, Worker, type Job } from 'bullmq'
+import type { EventDetail } from '../events/threat-event.ts'
+import { releaseDetail, type MadeWork, type SinkModes } from '../ledger/collecting.ts'
+import type { Book } from '../ledger/book.ts'
+import { readPayload } from '../ledger/records.ts'
+import { parseRef } from '../ledger/refs.ts'
+import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import { signalWithin, type Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+
+export interface DetailJobs {
+  start(): void
+  /** Queues one job for each record of which an item is held for its detail. */
+  add(account: string, made: MadeWork[]): Promise<void>
+  /** One record: fetch, store, send its items on. */
+  fetchOnce(work: DetailWork, signal: AbortSignal): Promise<void>
+  stop(deadlineMs: number): Promise<void>
+}
+
+export interface DetailWork {
+  account: string
+  recordId: string
+  deadlineMs: number
+}
+
+export interface DetailJobsOptions {
+  book: (account: string) => Book | undefined
+  /** Handed in: 'unavailable' when it is not to be had before `signal` aborts. */
+  fetchDetail(
+    account: string,
+    uid: string,
+    signal: AbortSignal,
+  ): Promise<EventDetail | 'unavailable'>
+  modes: SinkModes
+  release: (account: string, made: MadeWork[]) => Promise<void>
+  waitMs: number
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+}
+
+export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
+  const { redis, keys, clock, logger } = options
+  const connection = { connection: redis, prefix: keys.queuePrefix }
+  const stopping = new AbortController()
+  const queue = new Queue<DetailWork>('detail', { ...connection, ...queueSettings })
+  const worker = new Worker<DetailWork>('detail', process, {
+    ...connection,
+    ...workerSettings,
+    autorun: false,
+    concurrency: 8,
+  })
+  worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))
+
+  async function process(job: Job<DetailWork>): Promise<void> {
+    try {
+      await fetchOnce(job.data, stopping.signal)
+    } catch (error) {
+      // the reconciler sends the items on when their time is up
+      logger.warn({ account: job.data.account, err: error }, 'full event not fetched')
+    }
+  }
+
+  async function fetchOnce(work: DetailWork, signal: AbortSignal): Promise<void> {
+    const book = options.book(work.account)
+    const payload = book && (await readPayload(book, work.recordId))
+    if (!book || !payload) return
+    const leftMs = Math.max(0, work.deadlineMs - clock.now())
+    const detail =
+      payload.detail ??
+      (await options.fetchDetail(work.account, payload.event.uid, signalWithin(leftMs, signal)))
+    if (signal.aborted) return
+    const made = await releaseDetail(book, work.recordId, options.modes, { ...payload, detail })
+    await options.release(work.account, made)
+  }
+
+  return {
+    start: () =>
+      void worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended')),
+    async add(account, made) {
+      const records = made.filter(({ kind }) => kind === 'detail').map(({ ref }) => recordOf(ref))
+      const deadlineMs = clock.now() + options.waitMs
+      const jobs = [...new Set(records)].map((recordId) => ({
+        name: 'detail',
+        data: { account, recordId, deadlineMs },
+        opts: { ...jobOptions, jobId: `${account}.${recordId}` },
+      }))
+      if (jobs.length > 0) await queue.addBulk(jobs)
+    },
+    fetchOnce,
+    async stop(deadlineMs) {
+      stopping.abort()
+      await Promise.race([worker.close(), clock.sleep(deadlineMs)])
+      await queue.close()
+    },
+  }
+}
+
+function recordOf(ref: string): string {
+  const parsed = parseRef(ref)
+  return parsed.kind === 'item' ? parsed.recordId : ''
+}

@@ -1,0 +1,126 @@
+/**
+ * Makes the queues agree with the ledger: whatever is due and has no job gets one again, whatever the
+ * reason it was lost. It reads only what is overdue, and it is the only thing that has to be right
+ * about jobs; everything else that adds them is a short cut.
+ */
+import {
+  holdOrphan,
+  releaseDetail,
+  returnOrphans,
+  type MadeWork,
+  type SinkModes,
+} from '../ledger/collecting.ts'
+import { overdueRefs, sinksOf } from '../ledger/due.ts'
+import type { Book } from '../ledger/book.ts'
+import { parseRef } from '../ledger/refs.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { WorkQueue } from './work-queue.ts'
+
+export interface Reconciler {
+  /** One pass over a page of every sink's overdue work; the next pass goes on behind it. */
+  reconcileOnce(): Promise<Reconciled>
+}
+
+export interface Reconciled {
+  /** Jobs that were missing. */
+  added: number
+  /** Refs of sinks that the configuration does not have, now held. */
+  orphaned: number
+  /** Items taken back because their sink is there again. */
+  returned: number
+}
+
+export interface ReconcilerOptions {
+  books: Book[]
+  modes: SinkModes
+  queue: WorkQueue
+  release: (account: string, made: MadeWork[]) => Promise<void>
+  /** Only the newest configuration may call a sink unknown. */
+  isNewestGeneration: () => Promise<boolean>
+  clock: Clock
+  logger: Logger
+}
+
+/** What is due for less long has just been queued by whoever made it due. */
+const graceMs = 3_000
+
+const pageLength = 500
+
+export function createReconciler(options: ReconcilerOptions): Reconciler {
+  const nextPage = createPaging(options)
+  return {
+    async reconcileOnce() {
+      const sum = { added: 0, orphaned: 0, returned: 0 }
+      const mayHold = await options.isNewestGeneration()
+      for (const book of options.books) {
+        for (const sink of await sinksOf(book)) {
+          const isKnown = sink in options.modes
+          if (isKnown) sum.added += await requeue(options, book, sink, await nextPage(book, sink))
+          else if (mayHold) sum.orphaned += await hold(book, await nextPage(book, sink))
+        }
+        sum.returned += await takeBack(options, book)
+      }
+      say(options.logger, sum)
+      return sum
+    },
+  }
+}
+
+/** Walks on through each sink's overdue work, so that a long backlog hides nothing behind it. */
+function createPaging({
+  clock,
+}: ReconcilerOptions): (book: Book, sink: string) => Promise<string[]> {
+  const offsets = new Map<string, number>()
+  return async (book, sink) => {
+    const place = `${book.account}:${sink}`
+    const page = { offset: offsets.get(place) ?? 0, count: pageLength }
+    const refs = await overdueRefs(book, sink, clock.now() - graceMs, page)
+    offsets.set(place, refs.length < pageLength ? 0 : page.offset + pageLength)
+    return refs
+  }
+}
+
+async function requeue(
+  options: ReconcilerOptions,
+  book: Book,
+  sink: string,
+  due: string[],
+): Promise<number> {
+  const missing = await options.queue.missing(book.account, sink, due)
+  for (const ref of missing) await requeueOne(options, book, sink, ref)
+  return missing.length
+}
+
+async function requeueOne(
+  { modes, queue, release }: ReconcilerOptions,
+  book: Book,
+  sink: string,
+  ref: string,
+): Promise<void> {
+  const parsed = parseRef(ref)
+  // a due item of a batching sink is one whose wait for its full event is over
+  if (parsed.kind === 'item' && modes[sink] !== false) {
+    await release(book.account, await releaseDetail(book, parsed.recordId, modes))
+  } else {
+    await queue.add(book.account, [{ ref, sink, severity: 'high' }])
+  }
+}
+
+async function hold(book: Book, due: string[]): Promise<number> {
+  for (const ref of due) await holdOrphan(book, ref)
+  return due.length
+}
+
+async function takeBack({ modes }: ReconcilerOptions, book: Book): Promise<number> {
+  let returned = 0
+  for (const [sink, mode] of Object.entries(modes)) {
+    returned += await returnOrphans(book, sink, mode, 100)
+  }
+  return returned
+}
+
+function say(logger: Logger, sum: Reconciled): void {
+  if (sum.orphaned > 0) logger.warn(sum, 'items held: their sink is not in the configuration')
+  if (sum.added > 0) logger.info(sum, 'due work had no job; queued again')
+}

@@ -1,0 +1,28 @@
+/** Deeper values are written as "…": what differs only there is taken for the same. */
+const maxDepth = 64
+
+/**
+ * JSON with sorted keys and no space: equal values give equal text, whatever the order of their keys.
+ * For hashing what the service sent. Never throws: what JSON cannot hold is written as null.
+ */
+export function canonicalJson(value: unknown, depth = 0): string {
+  if (typeof value !== 'object' || value === null) return scalar(value)
+  if (depth >= maxDepth) return '"…"'
+  if (Array.isArray(value)) {
+    return `[${value.map((element) => canonicalJson(element, depth + 1)).join(',')}]`
+  }
+  const members = Object.entries(value)
+    .toSorted(([a], [b]) => compare(a, b))
+    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member, depth + 1)}`)
+  return `{${members.join(',')}}`
+}
+
+function scalar(value: unknown): string {
+  return typeof value === 'bigint' ? 'null' : (JSON.stringify(value) ?? 'null')
+}
+
+/** By code unit, the same on every machine. */
+function compare(a: string, b: string): number {
+  if (a === b) return 0
+  return a < b ? -1 : 1
+}

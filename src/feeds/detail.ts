@@ -1,0 +1,30 @@
+import type { EventDetail } from '../events/threat-event.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { ServiceClient } from '../service/client.ts'
+import { ServiceError } from '../service/service-error.ts'
+import { maskDetail } from './mask-secrets.ts'
+
+const pauseBetweenTriesMs = 2_000
+
+/**
+ * The full event with its secrets masked; 'unavailable' when the service has none for this type, or
+ * when it is not to be had before `signal` aborts. The search item is enough for a message.
+ */
+export async function fetchDetail(
+  client: ServiceClient,
+  uid: string,
+  { signal, clock }: { signal: AbortSignal; clock: Clock },
+): Promise<EventDetail | 'unavailable'> {
+  const turn = { kind: 'detail' as const, name: uid, dueSinceMs: clock.now() }
+  while (!signal.aborted) {
+    try {
+      const answer = await client.getEvent({ uid, turn, signal })
+      return answer.kind === 'detail' ? maskDetail(answer.data) : 'unavailable'
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      if (error.reason === 'rejected' || error.reason === 'contract') return 'unavailable'
+      await clock.sleep(Math.max(error.retryAfterMs ?? 0, pauseBetweenTriesMs), signal)
+    }
+  }
+  return 'unavailable'
+}

@@ -1,0 +1,107 @@
+/**
+ * One perpetual job for each feed: at the end of a turn it goes back to sleep until the next poll is
+ * due. The job's id exists once, so one replica polls a feed at a time; the commit's fence, not the
+ * job, is what makes that safe.
+ */
+import { DelayedError, Queue, Worker, type Job } from 'bullmq'
+import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { FeedConfig } from './config.ts'
+import { nextPollMs } from './next-poll.ts'
+import type { PollOutcome, Poller } from './poller.ts'
+
+export interface FeedJobs {
+  start(): void
+  /** Adds every feed's job where it is missing; one that exists stays as it is. */
+  ensure(): Promise<void>
+  /** Ends running turns at their next step; resolves when all jobs are given back, or at the deadline. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+export interface FeedJobsOptions {
+  feeds: FeedConfig[]
+  poller: Poller
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+}
+
+export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
+  const { feeds, redis, keys, clock, logger } = options
+  const byJob = new Map(feeds.map((feed) => [jobIdOf(feed), feed]))
+  const turn = createTurn(options)
+  const stopping = new AbortController()
+  const connection = { connection: redis, prefix: keys.queuePrefix }
+  const queue = new Queue('feeds', { ...connection, ...queueSettings })
+  const worker = new Worker('feeds', process, {
+    ...connection,
+    ...workerSettings,
+    autorun: false,
+    concurrency: Math.max(1, Math.min(feeds.length, 100)),
+  })
+  worker.on('error', (error) => logger.debug({ err: error }, 'feed worker error'))
+
+  async function process(job: Job, token?: string): Promise<void> {
+    const feed = byJob.get(job.id ?? '')
+    if (!feed) return // a feed of another configuration: its own replicas poll it
+    await job.moveToDelayed(await turn(feed, stopping.signal), token)
+    throw new DelayedError()
+  }
+
+  return {
+    start() {
+      worker.run().catch((error: unknown) => logger.error({ err: error }, 'feed worker ended'))
+    },
+    async ensure() {
+      for (const id of byJob.keys()) await queue.add('poll', {}, { ...jobOptions, jobId: id })
+    },
+    async stop(deadlineMs) {
+      stopping.abort()
+      await Promise.race([worker.close(), clock.sleep(deadlineMs)])
+      await queue.close()
+    },
+  }
+}
+
+/** One turn of one feed; resolves with the time of the next one and never throws. */
+function createTurn({
+  poller,
+  clock,
+  logger,
+}: FeedJobsOptions): (feed: FeedConfig, signal: AbortSignal) => Promise<number> {
+  const failures = new Map<string, number>()
+
+  async function poll(feed: FeedConfig, signal: AbortSignal): Promise<PollOutcome> {
+    try {
+      return await poller.pollOnce(feed, signal)
+    } catch (error) {
+      logger.error(
+        { feed: feed.name, err: error },
+        'poll broke off; it starts again from the ledger',
+      )
+      return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
+    }
+  }
+
+  return async (feed, signal) => {
+    const startedMs = clock.now()
+    const outcome = await poll(feed, signal)
+    const count = outcome.status === 'failed' ? (failures.get(feed.name) ?? 0) + 1 : 0
+    failures.set(feed.name, count)
+    if (outcome.status === 'superseded') {
+      logger.warn(
+        { feed: feed.name },
+        'a newer configuration polls this feed; this replica does not',
+      )
+    }
+    return nextPollMs(feed, outcome, { startedMs, nowMs: clock.now(), failures: count })
+  }
+}
+
+function jobIdOf(feed: FeedConfig): string {
+  return `feed.${feed.account}.${feed.name}`
+}

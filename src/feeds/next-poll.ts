@@ -1,0 +1,25 @@
+import type { FeedConfig } from './config.ts'
+import type { PollOutcome } from './poller.ts'
+
+/** When a feed polls again after a turn, wall clock ms. `failures`: in a row, this one included. */
+export function nextPollMs(
+  { everyMs }: FeedConfig,
+  outcome: PollOutcome,
+  { startedMs, nowMs, failures }: { startedMs: number; nowMs: number; failures: number },
+): number {
+  switch (outcome.status) {
+    case 'more':
+    case 'stopped':
+      return nowMs
+    case 'caught_up':
+    case 'superseded':
+      return Math.max(nowMs, startedMs + everyMs)
+    case 'failed':
+      return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures))
+  }
+}
+
+/** 5 s doubling to 5 min: a failing feed keeps asking, without eating its account's budget. */
+function backoffMs(failures: number): number {
+  return Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000)
+}

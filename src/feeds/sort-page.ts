@@ -1,0 +1,34 @@
+import type { ThreatEvent } from '../events/threat-event.ts'
+import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
+import { canonicalJson } from './canonical-json.ts'
+import type { FeedConfig } from './config.ts'
+import { maskSecrets } from './mask-secrets.ts'
+import { parseItem } from './parse-item.ts'
+
+/** What is kept of a malformed item, characters. */
+const maxRawLength = 65_536
+
+/** Sorts a page's raw items into events with their way fixed, and items that are not events. */
+export function sortPage(
+  items: readonly unknown[],
+  feed: FeedConfig,
+  plan: (event: ThreatEvent, feed: FeedConfig) => Pick<RoutedEvent, 'decisions' | 'items'>,
+): { events: RoutedEvent[]; malformed: MalformedItem[] } {
+  const events: RoutedEvent[] = []
+  const malformed: MalformedItem[] = []
+  for (const raw of items) {
+    const parsed = parseItem(raw)
+    if (parsed.ok) {
+      const { event } = parsed
+      events.push({
+        event,
+        ...plan(event, feed),
+        wantsDetail: feed.detail.includes(event.severity),
+      })
+    } else {
+      const text = canonicalJson(maskSecrets(raw)).slice(0, maxRawLength)
+      malformed.push({ uid: parsed.uid, problem: parsed.problem, raw: text })
+    }
+  }
+  return { events, malformed }
+}

@@ -1,0 +1,94 @@
+/** Sets the gauges that are read from Redis at each scrape: the same on every instance. */
+import { readAccounting, type Accounting } from '../ledger/accounting.ts'
+import type { Book } from '../ledger/book.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
+import { firstDueMs } from '../ledger/due.ts'
+import { peekFeed } from '../ledger/feed-state.ts'
+import { pendingStates } from '../ledger/records.ts'
+import type { Redis } from '../redis/connection.ts'
+import { inspectSafety, usedMemoryBytes } from '../redis/safety.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+
+export interface SharedGaugesOptions {
+  nowMs: number
+  redis: Redis
+  metrics: Metrics
+  books: Book[]
+  feeds: readonly { name: string; account: string }[]
+  sinks: readonly string[]
+  circuitOf: (
+    sink: string,
+  ) => Promise<{ state: 'closed' | 'open' | 'half_open'; lastSuccessMs: number | undefined }>
+  isAccountPaused: (account: string) => Promise<boolean>
+}
+
+export async function setSharedGauges(options: SharedGaugesOptions): Promise<void> {
+  const { books } = options
+  const accountings = await Promise.all(books.map(readAccounting))
+  await Promise.all([
+    setRedis(options),
+    ...options.feeds.map((feed) => setFeed(options, feed, accountings)),
+    ...options.sinks.map((sink) => setSink(options, sink, accountings)),
+    ...books.map((book) => setAccount(options, book.account)),
+  ])
+}
+
+async function setRedis({ redis, metrics }: SharedGaugesOptions): Promise<void> {
+  const safety = await inspectSafety(redis)
+  metrics.redisDurable.set(safety.isDurable ? 1 : 0)
+  metrics.redisEvictionSafe.set(safety.isEvictionSafe ? 1 : 0)
+  metrics.ledgerBytes.set(await usedMemoryBytes(redis))
+}
+
+async function setFeed(
+  { books, metrics }: SharedGaugesOptions,
+  { name, account }: { name: string; account: string },
+  accountings: Accounting[],
+): Promise<void> {
+  const index = books.findIndex((book) => book.account === account)
+  const book = books[index]
+  const state = book && (await peekFeed(book, name, 0))
+  const feed = { feed: name }
+  metrics.auditUnaccounted.set(feed, Math.abs(accountings[index]?.feeds[name]?.unaccounted ?? 0))
+  if (!state) return
+  metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
+  metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
+  metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
+  metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
+}
+
+async function setSink(
+  { books, metrics, circuitOf, nowMs }: SharedGaugesOptions,
+  sink: string,
+  accountings: Accounting[],
+): Promise<void> {
+  for (const state of pendingStates) {
+    const counts = accountings.map(({ sinks }) => sinks[sink]?.pending[state] ?? 0)
+    metrics.itemsPending.set({ sink, state }, sumOf(counts))
+  }
+  const replays = accountings.map(({ sinks }) => sinks[sink]?.replayed ?? 0)
+  metrics.itemsReplayedTotal.inc({ sink }, sumOf(replays))
+  const dead = await Promise.all(books.map((book) => countDeadLetters(book, sink)))
+  metrics.deadLetters.set({ sink }, sumOf(dead))
+  const due = await Promise.all(books.map((book) => firstDueMs(book, sink)))
+  const oldestMs = Math.min(...due.map((ms) => ms ?? Number.POSITIVE_INFINITY))
+  const isDue = oldestMs <= nowMs
+  metrics.deliveryOldestDueTimestampSeconds.set({ sink }, isDue ? oldestMs / 1000 : 0)
+  const circuit = await circuitOf(sink)
+  for (const state of ['closed', 'open', 'half_open'] as const) {
+    metrics.sinkCircuitState.set({ sink, state }, circuit.state === state ? 1 : 0)
+  }
+  metrics.sinkLastSuccessTimestampSeconds.set({ sink }, (circuit.lastSuccessMs ?? 0) / 1000)
+}
+
+async function setAccount(
+  { metrics, isAccountPaused }: SharedGaugesOptions,
+  account: string,
+): Promise<void> {
+  const isPaused = await isAccountPaused(account)
+  metrics.accountPaused.set({ account, reason: 'auth' }, isPaused ? 1 : 0)
+}
+
+function sumOf(counts: number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0)
+}

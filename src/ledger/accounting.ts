@@ -1,0 +1,94 @@
+/**
+ * The conservation laws: every event fetched and every item created is somewhere, and the counters
+ * (which the scripts keep) agree with a scan of the records themselves.
+ */
+import type { Book } from './book.ts'
+import { pendingStates, scanRecords } from './records.ts'
+
+export interface FeedAccount {
+  fetched: number
+  new: number
+  duplicate: number
+  quarantined: number
+  /** fetched − new − duplicate − quarantined; 0, or there is a defect. */
+  unaccounted: number
+}
+
+export interface SinkAccount {
+  created: number
+  replayed: number
+  delivered: number
+  dead: number
+  suppressed: number
+  diverted: number
+  /** By state. */
+  pending: Record<string, number>
+  /** created + replayed − every outcome − pending; 0, or there is a defect. */
+  unaccounted: number
+}
+
+export interface Accounting {
+  feeds: Record<string, FeedAccount>
+  sinks: Record<string, SinkAccount>
+}
+
+/** From the counters alone: one read, true at every instant. */
+export async function readAccounting(book: Book): Promise<Accounting> {
+  const counters = await book.redis.hgetall(book.key('counters'))
+  const accounting: Accounting = { feeds: {}, sinks: {} }
+  for (const [field, text] of Object.entries(counters)) {
+    const [kind, name = '', word = '', state = ''] = field.split('|')
+    if (kind === 'f') addToFeed((accounting.feeds[name] ??= noFeed()), word, Number(text))
+    if (kind === 's') addToSink((accounting.sinks[name] ??= noSink()), [word, state], Number(text))
+  }
+  for (const feed of Object.values(accounting.feeds)) {
+    feed.unaccounted = feed.fetched - feed.new - feed.duplicate - feed.quarantined
+  }
+  for (const sink of Object.values(accounting.sinks)) {
+    const ended = sink.delivered + sink.dead + sink.suppressed + sink.diverted
+    sink.unaccounted = sink.created + sink.replayed - ended - pendingOf(sink)
+  }
+  return accounting
+}
+
+export function pendingOf(sink: SinkAccount): number {
+  return Object.values(sink.pending).reduce((sum, count) => sum + count, 0)
+}
+
+/**
+ * Pending items as the records themselves show them, by sink: a scan of the whole book. What differs
+ * from the counters is an item that a counter lost or invented.
+ */
+export async function scanPending(book: Book): Promise<Record<string, number>> {
+  const found: Record<string, number> = {}
+  for await (const record of scanRecords(book)) {
+    for (const item of record.items) {
+      const isPending = (pendingStates as readonly string[]).includes(item.state)
+      if (isPending) found[item.sink] = (found[item.sink] ?? 0) + 1
+    }
+  }
+  return found
+}
+
+function noFeed(): FeedAccount {
+  return { fetched: 0, new: 0, duplicate: 0, quarantined: 0, unaccounted: 0 }
+}
+
+function noSink(): SinkAccount {
+  const outcomes = { delivered: 0, dead: 0, suppressed: 0, diverted: 0 }
+  return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0 }
+}
+
+function addToFeed(feed: FeedAccount, word: string, count: number): void {
+  if (word === 'fetched' || word === 'new' || word === 'duplicate' || word === 'quarantined') {
+    feed[word] += count
+  }
+}
+
+const sinkWords = ['created', 'replayed', 'delivered', 'dead', 'suppressed', 'diverted'] as const
+
+function addToSink(sink: SinkAccount, [word, state]: [string, string], count: number): void {
+  if (word === 'pending') sink.pending[state] = (sink.pending[state] ?? 0) + count
+  const known = sinkWords.find((name) => name === word)
+  if (known) sink[known] += count
+}

@@ -1,0 +1,84 @@
+/** Items on their way to a message: held for the full event, collected for a batch, or orphaned. */
+import type { Book } from './book.ts'
+import type { Payload } from './records.ts'
+
+/** A piece of work that a script just made ready. */
+export interface MadeWork {
+  ref: string
+  /** Sink. */
+  k: string
+  /** Severity and its rank. */
+  sv: string
+  rk: number
+  /** `collect`: it waits in its sink's collection; `detail`: it is held until the full event is there. */
+  kind: 'single' | 'collect' | 'detail'
+}
+
+/** The sinks of this configuration: how long a batch may collect, or false where it sends singly. */
+export type SinkModes = Record<string, number | false>
+
+/** Stores the full event (undefined: leaves the payload) and sends the record's held items on. */
+export async function releaseDetail(
+  book: Book,
+  recordId: string,
+  sinks: SinkModes,
+  payload?: Payload,
+): Promise<MadeWork[]> {
+  const ask = JSON.stringify({ rid: recordId, sinks })
+  const text = payload === undefined ? '' : JSON.stringify(payload)
+  const answer = await book.ask<{ made?: MadeWork[] }>('release-detail', ask, text)
+  return answer.made ?? []
+}
+
+/** A member of a sink's collection. */
+export interface Collected {
+  ref: string
+  /** When it was collected, ms. */
+  sinceMs: number
+  payload: Payload | undefined
+}
+
+/** The first members that wait in a sink's collection, oldest first. */
+export async function peekCollection(book: Book, sink: string, max: number): Promise<Collected[]> {
+  const name = book.key('collect', sink)
+  const pairs = await book.redis.zrange(name, '0', String(max - 1), 'WITHSCORES')
+  const refs = pairs.filter((_text, i) => i % 2 === 0)
+  if (refs.length === 0) return []
+  const payloads = await book.redis.mget(
+    refs.map((ref) => book.key('pay', ref.split(':')[1] ?? '')),
+  )
+  return refs.map((ref, i) => {
+    const text = payloads[i]
+    const payload = text ? (JSON.parse(text) as Payload) : undefined
+    return { ref, sinceMs: Number(pairs[2 * i + 1]), payload }
+  })
+}
+
+/** Seals the members into a batch; undefined where none of them was waiting any more. */
+export async function sealBatch(
+  book: Book,
+  batch: { sink: string; destination: string; waitMs: number },
+  refs: string[],
+): Promise<string | undefined> {
+  const ref = await book.run('seal-batch', batch.sink, batch.destination, batch.waitMs, ...refs)
+  return ref === '' ? undefined : String(ref)
+}
+
+/** Holds what a ref stands for, because the configuration has no such sink. */
+export async function holdOrphan(book: Book, ref: string): Promise<void> {
+  await book.run('orphan-item', ref, 'hold', '')
+}
+
+/** Takes back what was held for a sink that is there again; at most `max` a call. */
+export async function returnOrphans(
+  book: Book,
+  sink: string,
+  mode: number | false,
+  max: number,
+): Promise<number> {
+  const refs = await book.redis.srandmember(book.key('orphans', sink), max)
+  for (const ref of refs) {
+    await book.run('orphan-item', ref, 'return', mode === false ? '' : mode)
+  }
+  return refs.length
+}

@@ -1,0 +1,23 @@
+/** What waits for its time, by sink; the reconciler and the metrics read it. */
+import type { Book } from './book.ts'
+
+/** Every sink that the book ever had an item for, in the configuration or not. */
+export function sinksOf(book: Book): Promise<string[]> {
+  return book.redis.smembers(book.key('sinks'))
+}
+
+/** Refs of a sink that are due at `nowMs`, longest-waiting first, from `offset` on. */
+export function overdueRefs(
+  book: Book,
+  sink: string,
+  nowMs: number,
+  { offset, count }: { offset: number; count: number },
+): Promise<string[]> {
+  return book.redis.zrangebyscore(book.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
+}
+
+/** When the longest-waiting work of a sink became or becomes due, ms; undefined where none waits. */
+export async function firstDueMs(book: Book, sink: string): Promise<number | undefined> {
+  const [, score] = await book.redis.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')
+  return score === undefined ? undefined : Number(score)
+}

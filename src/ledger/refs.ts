@@ -1,0 +1,18 @@
+/** What the ledger hands out to name a piece of work; the only thing that a job carries. */
+export type Ref =
+  | { kind: 'item'; recordId: string; index: number; sink: string }
+  | { kind: 'batch'; batchId: string; sink: string }
+  | { kind: 'collection'; sink: string }
+
+/** `i:<record>:<index>:<sink>`, `b:<batch>:<sink>` or `c:<sink>`; throws on anything else. */
+export function parseRef(text: string): Ref {
+  const [kind, ...rest] = text.split(':')
+  if (kind === 'i' && rest.length === 3) {
+    return { kind: 'item', recordId: rest[0] ?? '', index: Number(rest[1]), sink: rest[2] ?? '' }
+  }
+  if (kind === 'b' && rest.length === 2) {
+    return { kind: 'batch', batchId: rest[0] ?? '', sink: rest[1] ?? '' }
+  }
+  if (kind === 'c' && rest.length === 1) return { kind: 'collection', sink: rest[0] ?? '' }
+  throw new Error(`not a ledger reference: ${text}`)
+}

@@ -1,0 +1,14 @@
+/**
+ * BullMQ as a cache of work: the ledger is the truth, so jobs carry references only and are forgotten
+ * when they end, however they end; what a job was for is found again in the ledger (the figures: ledger
+ * rules, Time-outs that hold together). Short options keep a waiting job in Redis' compact encoding.
+ */
+export const jobOptions = { removeOnComplete: true, removeOnFail: true } as const
+
+export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
+
+export const workerSettings = {
+  lockDuration: 10_000,
+  stalledInterval: 2_500,
+  maxStalledCount: 1_000_000_000,
+} as const

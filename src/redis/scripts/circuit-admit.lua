@@ -1,0 +1,17 @@
+-- Asks a sink's circuit for leave to send.
+-- KEYS[1]  the circuit, KEYS[2] its probe lease
+-- ARGV     lease of a probe in ms
+-- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
+local state = redis.call('HMGET', KEYS[1], 'until', 'openings')
+if not state[1] then
+  return 0
+end
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+if now < tonumber(state[1]) then
+  return tonumber(state[1]) - now
+end
+if redis.call('SET', KEYS[2], '1', 'NX', 'PX', ARGV[1]) then
+  return -1
+end
+return 1000

@@ -1,0 +1,20 @@
+#!lua flags=allow-oom
+-- Pauses an account: 30 s, doubled with every pause that no success has ended, up to 15 minutes.
+-- A failure during a pause neither lengthens nor doubles it.
+-- KEYS[1]  the account's pause: hash of until (ms), times, reason
+-- ARGV     reason, first pause in ms, longest pause in ms
+-- Returns  {ms left, how many pauses since the last success, 1 if this call made the pause}
+local clock = redis.call('TIME')
+local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+local state = redis.call('HMGET', KEYS[1], 'until', 'times')
+local stop, times = tonumber(state[1] or '0'), tonumber(state[2] or '0')
+local longest = tonumber(ARGV[3])
+
+if now < stop and stop <= now + longest then
+  return { stop - now, times, 0 }
+end
+times = times + 1
+local span = math.min(longest, tonumber(ARGV[2]) * 2 ^ math.min(times - 1, 20))
+redis.call('HSET', KEYS[1], 'until', string.format('%.0f', now + span), 'times', times, 'reason', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], 4 * longest)
+return { span, times, 1 }

@@ -1,0 +1,36 @@
+-- Stores a record's full event (or the word that there is none) and sends its held items on.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}
+-- ARGV[2]  the new payload, or '' to leave it as it is
+-- Returns  JSON {made? [{ref, k, sv, rk, kind}]}
+-- @include lib/ledger.lua
+
+local ask = cjson.decode(ARGV[1])
+local record = load_record(ask.rid)
+if not record then
+  return '{}'
+end
+
+-- What was sent once stays as it is: a message has the same body on every attempt.
+local function is_sealed()
+  for _, item in ipairs(record.i) do
+    if not final[item.st] and (item.n > 0 or item.st == 'batch') then
+      return true
+    end
+  end
+  return false
+end
+
+if ARGV[2] ~= '' and not is_sealed() then
+  redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
+end
+local made = {}
+for i, item in ipairs(record.i) do
+  local sink = ask.sinks[item.k]
+  if item.st == 'held' and item.why == 'detail' and sink ~= nil then
+    enqueue(ask.rid, i - 1, item, sink or nil)
+    made[#made + 1] = { ref = item_ref(ask.rid, i - 1, item), k = item.k, sv = item.sv, rk = item.rk, kind = sink and 'collect' or 'single' }
+  end
+end
+save_record(ask.rid, record)
+return cjson.encode({ made = #made > 0 and made or nil })

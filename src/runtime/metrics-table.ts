@@ -1,0 +1,264 @@
+/**
+ * Every metric of its own that Tocsin exports, in one table: README's list, the typed access of
+ * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
+ * written here, or names of the configuration; never a uid, an address or an error text.
+ */
+
+/**
+ * Where a label's values come from: names of the configuration; `severity`: the five words, anything
+ * else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
+ */
+export type LabelDomain =
+  | 'feeds'
+  | 'sinks'
+  | 'accounts'
+  | 'routes'
+  | 'severity'
+  | 'code'
+  | 'version'
+  | readonly string[]
+
+export type LabelDomains = Readonly<Record<string, LabelDomain>>
+
+export interface MetricDefinition {
+  kind: 'counter' | 'gauge' | 'histogram'
+  /** `shared`: read from Redis at each scrape, left out while Redis does not answer. */
+  scope: 'local' | 'shared'
+  help: string
+  labels: LabelDomains
+  /** Upper bounds of a histogram's buckets, seconds. */
+  buckets?: readonly number[]
+}
+
+/** The values of a `severity` label; the first five are those of `events/severity.ts`. */
+export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
+
+const tiers = ['search', 'basic'] as const
+
+/** The reasons of a `ServiceError`. */
+const pollFailures = [
+  'auth',
+  'rate_limited',
+  'rejected',
+  'unavailable',
+  'timeout',
+  'contract',
+] as const
+
+/** The reasons of a `SinkError`, after the one good outcome. */
+const attemptOutcomes = [
+  'delivered',
+  'rate_limited',
+  'unavailable',
+  'timeout',
+  'connection_lost',
+  'rejected',
+  'invalid',
+  'unauthorized',
+  'gone',
+  'recipient_refused',
+  'redirected',
+  'forbidden_address',
+  'misconfigured',
+] as const
+
+/** The values of a `code` label. `none`: no answer came. */
+export const responseCodes = [
+  '200',
+  '400',
+  '401',
+  '403',
+  '404',
+  '422',
+  '429',
+  '500',
+  '502',
+  '503',
+  '504',
+  'none',
+  'other',
+] as const
+
+/** From the shortest interval between polls to an hour behind. */
+const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
+
+/** From one quick webhook to an hour of retries. */
+const deliveryBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+const feed = { feed: 'feeds' } as const
+const sink = { sink: 'sinks' } as const
+const accountAndTier = { account: 'accounts', tier: tiers } as const
+
+export const metricTable = {
+  feed_polls_total: counter('Polls begun.', feed),
+  feed_polls_failed_total: counter('Polls that failed, by reason.', {
+    ...feed,
+    reason: pollFailures,
+  }),
+  feed_pages_total: counter('Pages taken in.', feed),
+  feed_empty_pages_total: counter('Pages taken in that held no item.', feed),
+  feed_cursor_resets_total: counter('Walks begun anew instead of going on at their cursor.', {
+    ...feed,
+    reason: ['configuration_changed', 'cursor_refused', 'rewound'],
+  }),
+  feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
+  feed_last_caught_up_timestamp_seconds: shared(
+    'Last time the feed was read to its end; 0: never.',
+    feed,
+  ),
+  feed_newest_event_timestamp_seconds: shared(
+    'Newest creation time of an event taken in; 0: none yet.',
+    feed,
+  ),
+  feed_lag_seconds: shared(
+    'Time since the feed was last read to its end, or since this instance started while it never was; grows while polls fail.',
+    feed,
+  ),
+  feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed),
+  feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
+  feed_poll_interval_seconds: gauge('The configured every.', feed),
+
+  api_requests_total: counter('Requests to the service, by status code.', {
+    ...accountAndTier,
+    code: 'code',
+  }),
+  api_budget_wait_seconds_total: counter(
+    'Time that requests waited for the rate limit.',
+    accountAndTier,
+  ),
+  api_budget_utilization_ratio: gauge(
+    "Share of the tier's rate limit that this instance used of late, 0 to 1; the sum over instances is the whole.",
+    accountAndTier,
+  ),
+  token_refreshes_total: counter('Renewals of the access token.', {
+    account: 'accounts',
+    result: ['renewed', 'failed'],
+  }),
+  account_paused: shared('1 while requests of the account are paused, by reason.', {
+    account: 'accounts',
+    reason: ['auth'],
+  }),
+
+  events_fetched_total: counter(
+    'Items received: new, duplicate and quarantined ones together.',
+    feed,
+  ),
+  events_new_total: counter('Events taken in for the first time.', {
+    ...feed,
+    severity: 'severity',
+  }),
+  events_duplicate_total: counter('Items received that this feed had shown before.', feed),
+  events_quarantined_total: counter('Items received that could not be read, kept aside.', feed),
+  unknown_severity_total: counter(
+    'Events with a severity that this version does not know, treated as critical.',
+    feed,
+  ),
+  events_routed_total: counter('Events that a route took.', {
+    route: 'routes',
+    severity: 'severity',
+  }),
+  events_root_only_total: counter('Events that no route but the root took.', {
+    severity: 'severity',
+  }),
+  event_match_to_fetch_seconds: histogram(
+    'From the match at the service to the arrival here.',
+    feed,
+    detectionBuckets,
+  ),
+  event_fetch_to_delivery_seconds: histogram(
+    "From the arrival here to the sink's acceptance.",
+    { ...sink, severity: 'severity' },
+    deliveryBuckets,
+  ),
+
+  items_created_total: counter('Items created: one event for one destination each.', sink),
+  items_settled_total: counter('Items that became final, by outcome.', {
+    ...sink,
+    outcome: ['delivered', 'dead'],
+  }),
+  items_replayed_total: sharedCounter('Dead items sent again on request.', sink),
+  items_pending: shared('Items not yet final, by state.', {
+    ...sink,
+    state: ['queued', 'held', 'batch', 'sending', 'retrying'],
+  }),
+  deliveries_total: counter('Messages that ended, by outcome.', {
+    ...sink,
+    outcome: ['delivered', 'dead', 'split'],
+  }),
+  delivery_attempts_total: counter('Tries at a delivery, by outcome or reason of the failure.', {
+    ...sink,
+    outcome: attemptOutcomes,
+  }),
+  delivery_repeat_risk_total: counter(
+    'Attempts that may repeat an earlier one whose answer was lost.',
+    sink,
+  ),
+  delivery_oldest_due_timestamp_seconds: shared(
+    'When the longest-waiting due item became due; 0: none is due. Held and collected items are not due.',
+    sink,
+  ),
+  dead_letters: shared('Dead letters kept for replay.', sink),
+  sink_circuit_state: shared('1 for the state that the circuit is in.', {
+    ...sink,
+    state: ['closed', 'half_open', 'open'],
+  }),
+  sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
+
+  audit_unaccounted: shared('Events that the last audit could not account for; must be 0.', feed),
+  config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
+  config_last_reload_success_timestamp_seconds: gauge(
+    'When the configuration was last read without mistake.',
+    {},
+  ),
+  config_generation: gauge(
+    'Generation of the running configuration; differs between instances only while they differ.',
+    {},
+  ),
+  build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
+  redis_up: gauge('1 if Redis answered this scrape in time.', {}),
+  redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
+  redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
+  ledger_bytes: shared('Size of the ledger in Redis.', {}),
+} as const satisfies Record<string, MetricDefinition>
+
+export type MetricTable = typeof metricTable
+
+/** Full names of all metrics of the table, as a scrape shows them. */
+export function metricNames(): string[] {
+  return Object.keys(metricTable).map((name) => `tocsin_${name}`)
+}
+
+/** HELP as exported: what it is, and how to aggregate it over instances. */
+export function helpOf(definition: MetricDefinition): string {
+  return `${definition.help} ${aggregationOf(definition)}`
+}
+
+function aggregationOf({ kind, scope }: MetricDefinition): string {
+  if (scope === 'shared') return 'Shared by all instances (max).'
+  return kind === 'gauge' ? 'Local to this instance.' : 'Local to this instance (sum).'
+}
+
+function counter<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'counter', scope: 'local', help, labels } as const
+}
+
+function gauge<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'local', help, labels } as const
+}
+
+/** Counted in Redis, because a command of another process counts it. */
+function sharedCounter<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'counter', scope: 'shared', help, labels } as const
+}
+
+function shared<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'shared', help, labels } as const
+}
+
+function histogram<const L extends LabelDomains>(
+  help: string,
+  labels: L,
+  buckets: readonly number[],
+) {
+  return { kind: 'histogram', scope: 'local', help, labels, buckets } as const
+}

@@ -1,0 +1,57 @@
+/**
+ * Which cursors were handed out, and for which request: so that they can be refused on demand, and
+ * so that a walk whose parameters change under its cursor is noticed (public documentation, paging).
+ */
+import { createHash } from 'node:crypto'
+
+export interface CursorWatch {
+  /** Notes what `cursor` was handed out for; `walk` is everything of the request but `from`. */
+  handOut(cursor: string, walk: unknown): void
+  /** 'refused': expired on demand. Counts a cursor that comes back with other parameters. */
+  take(cursor: string, walk: unknown): 'taken' | 'refused'
+  /** Every cursor handed out so far is refused from now on. */
+  expireAll: () => void
+  changedWalks: () => number
+}
+
+const keep = 50_000
+
+export function createCursorWatch(): CursorWatch {
+  let walksByCursor = new Map<string, Set<string>>()
+  const expired = new Set<string>()
+  let changedWalks = 0
+
+  return {
+    handOut(cursor, walk) {
+      expired.delete(cursor)
+      const walks = walksByCursor.get(cursor) ?? new Set()
+      walksByCursor.set(cursor, walks.add(digestOf(walk)))
+      if (walksByCursor.size > keep) walksByCursor = new Map([...walksByCursor].slice(keep / 2))
+    },
+    take(cursor, walk) {
+      if (expired.has(cursor)) return 'refused'
+      const walks = walksByCursor.get(cursor)
+      if (walks && !walks.has(digestOf(walk))) changedWalks++
+      return 'taken'
+    },
+    expireAll() {
+      for (const cursor of walksByCursor.keys()) expired.add(cursor)
+      walksByCursor.clear()
+    },
+    changedWalks: () => changedWalks,
+  }
+}
+
+function digestOf(walk: unknown): string {
+  return createHash('sha256').update(canonical(walk)).digest('base64')
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(
+          Object.entries(inner).toSorted(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : inner,
+  )
+}

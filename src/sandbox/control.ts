@@ -1,0 +1,53 @@
+/** The sandbox over HTTP, for whoever does not share its process: faults, events, state. */
+import type { FastifyInstance } from 'fastify'
+import { z } from 'zod'
+import type { FaultControl, FaultInput } from './faults.ts'
+import { bytesOf, controlPrefix } from './server.ts'
+
+export interface ControlParts {
+  faults: FaultControl
+  /** What `GET /_sandbox/state` answers. */
+  state: () => Record<string, unknown>
+  addEvents: (count: number) => void
+}
+
+/**
+ * `POST /_sandbox/faults` with one fault or a list adds, `DELETE` clears; `POST /_sandbox/events` with
+ * `{count}` lets events arrive; `GET /_sandbox/state` tells what stands and what came.
+ */
+export function addControl(app: FastifyInstance, { faults, state, addEvents }: ControlParts): void {
+  app.get(`${controlPrefix}state`, () => state())
+  app.delete(`${controlPrefix}faults`, () => {
+    faults.clear()
+    return { faults: [] }
+  })
+  app.post(`${controlPrefix}faults`, (request, reply) =>
+    attempt(reply, () => {
+      const given = JSON.parse(bytesOf(request).toString('utf8')) as FaultInput | FaultInput[]
+      for (const fault of Array.isArray(given) ? given : [given]) faults.add(fault)
+      return { faults: faults.list() }
+    }),
+  )
+  app.post(`${controlPrefix}events`, (request, reply) =>
+    attempt(reply, () => {
+      const { count } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
+      addEvents(count)
+      return { added: count }
+    }),
+  )
+}
+
+const countSchema = z.strictObject({ count: z.int().min(1).max(10_000) })
+
+function attempt(
+  reply: { code(status: number): { send(body: unknown): unknown } },
+  act: () => unknown,
+): unknown {
+  try {
+    return act()
+  } catch (error) {
+    const isOperators = error instanceof z.ZodError || error instanceof SyntaxError
+    if (!isOperators) throw error
+    return reply.code(400).send({ message: error.message })
+  }
+}

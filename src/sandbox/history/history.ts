@@ -1,0 +1,89 @@
+/** Every event of the sandbox, in order of creation per group and in order of arrival over all. */
+import type { EventChange, SandboxEvent } from './sandbox-event.ts'
+
+/** A place in the order of an event search: creation in milliseconds, then uid by code units. */
+export type Position = readonly [createdAtMs: number, uid: string]
+
+export interface History {
+  /** Throws where a uid is already there. */
+  add(events: readonly SandboxEvent[]): void
+  /** Changes what the next readings show; throws where there is no such event. */
+  change: (uid: string, change: EventChange) => void
+  get(uid: string): SandboxEvent | undefined
+  /** In order of position. */
+  ofGroup(groupId: number): readonly SandboxEvent[]
+  /** In order of arrival. */
+  all: () => readonly SandboxEvent[]
+}
+
+export function createHistory(): History {
+  const arrived: SandboxEvent[] = []
+  const byUid = new Map<string, SandboxEvent>()
+  const byGroup = new Map<number, SandboxEvent[]>()
+
+  /** Where many come at once, `add` sorts; one alone finds its place. */
+  function enter(event: SandboxEvent, isAlone: boolean): void {
+    if (byUid.has(event.uid)) throw new Error(`the sandbox already has an event ${event.uid}`)
+    byUid.set(event.uid, event)
+    arrived.push(event)
+    for (const groupId of event.groupIds) {
+      const group = byGroup.get(groupId) ?? []
+      byGroup.set(groupId, group)
+      group.splice(isAlone ? firstAfter(group, positionOf(event)) : group.length, 0, event)
+    }
+  }
+
+  function add(events: readonly SandboxEvent[]): void {
+    for (const event of events) enter(event, events.length === 1)
+    if (events.length === 1) return
+    for (const groupId of new Set(events.flatMap(({ groupIds }) => groupIds))) {
+      byGroup.get(groupId)?.sort((a, b) => comparePositions(positionOf(a), positionOf(b)))
+    }
+  }
+
+  return {
+    add,
+    change(uid, change) {
+      const event = byUid.get(uid)
+      if (!event) throw new Error(`the sandbox has no event ${uid}`)
+      Object.assign(event, change)
+    },
+    get: (uid) => byUid.get(uid),
+    ofGroup: (groupId) => byGroup.get(groupId) ?? [],
+    all: () => arrived,
+  }
+}
+
+export function positionOf(event: SandboxEvent): Position {
+  return [event.createdAtMs, event.uid]
+}
+
+function comparePositions(left: Position, right: Position): number {
+  if (left[0] !== right[0]) return left[0] - right[0]
+  if (left[1] === right[1]) return 0
+  return left[1] < right[1] ? -1 : 1
+}
+
+/** Index of the first event behind `position`; the length where there is none. */
+export function firstAfter(events: readonly SandboxEvent[], position: Position): number {
+  return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) > 0)
+}
+
+/** Index of the first event at or behind `position`; the length where there is none. */
+export function firstAtOrAfter(events: readonly SandboxEvent[], position: Position): number {
+  return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) >= 0)
+}
+
+function firstIndexWhere(
+  events: readonly SandboxEvent[],
+  holds: (event: SandboxEvent) => boolean,
+): number {
+  let low = 0
+  let high = events.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (holds(events[middle] as SandboxEvent)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

@@ -1,0 +1,29 @@
+/** An event as the sandbox holds it; what the wire shows of it is made at each reading. */
+export interface SandboxEvent {
+  uid: string
+  /** The item's `metadata.type`, e.g. `lookalike`. */
+  type: string
+  severity: string
+  /** The tenant's own severity; null: none. */
+  override: string | null
+  createdAtMs: number
+  /** When it became visible: later than `createdAtMs` for a late arrival. */
+  arrivedAtMs: number
+  matchedAtMs: number | null
+  /** The identifier groups that show it. */
+  groupIds: number[]
+  identifiers: { id: number; name: string }[]
+  tags: string[]
+  notes: string | null
+  /** An ignored event is hidden from pages that do not ask for ignored ones. */
+  ignoredAtMs: number | null
+  remediatedAtMs: number | null
+  highlights: Record<string, string[]>
+  /** The `data` of the full event; null: its type has no model. */
+  data: Record<string, unknown> | null
+  /** Set: the page carries this instead of an item, whatever it is. */
+  raw?: unknown
+}
+
+/** What may change after an event arrived: its place in the order may not. */
+export type EventChange = Partial<Omit<SandboxEvent, 'uid' | 'createdAtMs' | 'groupIds'>>

@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { systemClock } from '../runtime/clock.ts'
+import { createLogger, type Logger } from '../runtime/logger.ts'
+
+export type Tier = 'search' | 'basic'
+
+/**
+ * How a walk ends: `full`: the page with the last event has a null `next`; `empty`: one more page,
+ * empty, has it; `absent`: as `full`, without the key; `echo`: an empty page repeats the cursor it got.
+ */
+export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
+
+export interface SandboxOrganization {
+  id: number
+  /** Requests per second; default search 1, basic 4 (public documentation, rate limits). */
+  limits?: Record<Tier, number>
+  /** The first tenant of a key is its default one. */
+  keys: { key: string; tenants: number[] }[]
+}
+
+export interface SandboxGroup {
+  id: number
+  name: string
+  tenantId: number
+  identifiers: { id: number; name: string }[]
+}
+
+export interface SandboxOptions {
+  host?: string
+  /** 0: a free one; so for `smtpPort`. */
+  port?: number
+  smtpPort?: number
+  seed?: number
+  /** Mean of the Poisson process over all groups; 0: nothing arrives by itself. */
+  eventsPerSecond?: number
+  /** Share of the arriving events that were created one to thirty minutes before they arrive. */
+  lateShare?: number
+  /** So many events, spread over the last 24 h, stand there at the start. */
+  backlog?: number
+  endMode?: EndMode
+  /** Probability that a page holds fewer items than it could. */
+  shortPages?: number
+  /** Probability that a page is empty although more follows; never twice in a row. */
+  emptyPages?: number
+  organizations?: SandboxOrganization[]
+  groups?: SandboxGroup[]
+  tokenLifetimeMs?: number
+  /** false: requests over the limit are counted, not refused. */
+  enforceLimits?: boolean
+  /** By how much a window may be shorter than its second before a request is over the limit. */
+  limitToleranceMs?: number
+  /** `Retry-After` of a 429 for rate; null: none, as the public documentation has it. */
+  retryAfterSeconds?: number | null
+  /** Which limit a kind of request counts against; null: none. */
+  tiers?: { tokens?: Tier | null; groupSearch?: Tier; detail?: Tier }
+  /** What the detail of a type without a model is: 400 UNSUPPORTED, or an event with empty data. */
+  detailWithoutModel?: 'unsupported' | 'empty'
+  /** Messages per second and how many at once, per Slack URL. */
+  slackLimit?: { perSecond: number; burst: number }
+  /** `whsec_` and 24 to 64 bytes in base64; random unless given. */
+  webhookSecret?: string
+  /** false: the webhook receiver takes unsigned messages too; a wrong signature stays refused. */
+  requireSignature?: boolean
+  signatureToleranceMs?: number
+  /** How many received messages, and how many requests, are kept. */
+  keep?: number
+  /** The time of events and tokens. Rates and signatures go by the system's clock. */
+  now?: () => number
+  logger?: Logger
+}
+
+export type SandboxSettings = Required<SandboxOptions>
+
+const defaultOrganization: SandboxOrganization = {
+  id: 7,
+  keys: [{ key: 'fw_sandbox', tenants: [42, 43] }],
+}
+
+const defaultGroups: SandboxGroup[] = [
+  {
+    id: 1042,
+    name: 'Brand',
+    tenantId: 42,
+    identifiers: [
+      { id: 77, name: 'example.com' },
+      { id: 78, name: 'Example Bank' },
+      { id: 406_285_232_303, name: 'vpn.example.com' },
+    ],
+  },
+  {
+    id: 1043,
+    name: 'Suppliers',
+    tenantId: 42,
+    identifiers: [
+      { id: 91, name: 'supplier.example' },
+      { id: 92, name: 'Größe & Söhne' },
+    ],
+  },
+]
+
+export function withDefaults(options: SandboxOptions): SandboxSettings {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    smtpPort: 0,
+    seed: 1,
+    eventsPerSecond: 0,
+    lateShare: 0,
+    backlog: 0,
+    endMode: 'full',
+    shortPages: 0,
+    emptyPages: 0,
+    organizations: [defaultOrganization],
+    groups: defaultGroups,
+    tokenLifetimeMs: 3_600_000,
+    enforceLimits: true,
+    limitToleranceMs: 100,
+    retryAfterSeconds: null,
+    tiers: {},
+    detailWithoutModel: 'unsupported',
+    slackLimit: { perSecond: 1, burst: 3 },
+    webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
+    requireSignature: true,
+    signatureToleranceMs: 300_000,
+    keep: 100_000,
+    now: () => systemClock.now(),
+    logger: createLogger({ level: 'silent' }),
+    ...options,
+  }
+}

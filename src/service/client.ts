@@ -1,0 +1,165 @@
+/**
+ * The service as Tocsin uses it, for one account. Every request waits for its turn under the
+ * organization's limit; every failure is a ServiceError. It keeps no cursor and repeats nothing but a
+ * request whose token had run out.
+ */
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { createAccountState, type AccountPause } from './tokens/account-state.ts'
+import type { AccountConfig, Tier } from './config.ts'
+import { createCredentials } from './tokens/credentials.ts'
+import { readEvent, saysNoDetail, type EventAnswer } from './event-answer.ts'
+import { createOrganizationLookup } from './organization-lookup.ts'
+import type { Organizations } from './pacing/organizations.ts'
+import { createPacer, type RequestInfo } from './pacer.ts'
+import type { Turn } from './pacing/pick-next.ts'
+import { readAnswer } from './read-answer.ts'
+import { createSession, generateToken, secretsOf, type Call, type Session } from './session.ts'
+import { createTokenCache } from './tokens/token-cache.ts'
+import { createTransport, type Transport } from './transport/transport.ts'
+import type { TakeOptions } from './pacing/turn-queue.ts'
+import type { Turns } from './pacing/turns.ts'
+import { wireSearchPage, wireTokenTest, type WireSearchBody, type WireSearchPage } from './wire.ts'
+
+interface SearchRequest extends TakeOptions {
+  groupId: number
+  body: WireSearchBody
+  turn: Turn
+  tier: Tier
+}
+
+interface EventRequest extends TakeOptions {
+  uid: string
+  turn: Turn
+}
+
+interface TokenTest {
+  organizationId: number | undefined
+  tenantId: number | undefined
+  /** Its first letter and its domain. */
+  userEmail: string | undefined
+  scopes: string[]
+}
+
+export interface ServiceClient {
+  readonly account: AccountConfig
+  /** One page of an identifier group's events; `requestedAtMs` is this machine's wall clock. */
+  searchGroupEvents(
+    request: SearchRequest,
+  ): Promise<{ page: WireSearchPage; requestedAtMs: number }>
+  /** The full event, or why there is none; only the latter is final. Basic tier. */
+  getEvent(request: EventRequest): Promise<EventAnswer>
+  /** Who the key is for the service; asks even while the account is paused. */
+  testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
+  /** Its id, once known. */
+  organization(): number | undefined
+  /** `waitedSeconds` since the start; `utilization`: this process' share of the tier, 0 to 1. */
+  budget(tier: Tier): { waitedSeconds: number; utilization: number }
+  /** For metrics and health; null while nothing is wrong. */
+  pause(): Promise<AccountPause | null>
+  /** How far the service's clock is ahead of ours by its last answer, ms. */
+  clockSkewMs(): number | undefined
+  close(): Promise<void>
+}
+
+export interface ServiceClientOptions {
+  account: AccountConfig
+  redis: Redis
+  keys: Keys
+  logger: Logger
+  /** One for the process, as are its organizations. */
+  turns: Turns
+  organizations: Organizations
+  clock?: Clock
+  transport?: Transport
+  /** After every request that was sent. */
+  onRequest?: (info: RequestInfo) => void
+  onTokenRefresh?: (result: 'renewed' | 'failed') => void
+  random?: () => number
+  tokenLifetimeMs?: number
+}
+
+export function createServiceClient(options: ServiceClientOptions): ServiceClient {
+  const { account, turns, organizations } = options
+  const { clock, transport, state, tokens, pacer, session, lookup } = createParts(options)
+
+  return {
+    account,
+    async searchGroupEvents({ groupId, body, ...asked }) {
+      await lookup.ensure(asked.signal)
+      const path = `/firework/v4/events/identifier_groups/${groupId}/_search`
+      const answer = await session.call({ method: 'POST', path, body, ...asked })
+      return { page: readAnswer(answer, wireSearchPage), requestedAtMs: answer.sentAtMs }
+    },
+    async getEvent({ uid, ...asked }) {
+      await lookup.ensure(asked.signal)
+      const path = `/firework/v4/events/?uid=${encodeURIComponent(uid)}`
+      const call = { method: 'GET', path, tier: 'basic', ...asked } as const
+      return readEvent(await session.call(call, saysNoDetail), uid)
+    },
+    async testToken({ signal } = {}) {
+      const turn: Turn = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
+      const told = await testToken(session, { turn, signal, evenIfPaused: true })
+      if (told.organizationId !== undefined) await lookup.remember(told.organizationId)
+      return told
+    },
+    organization: () => organizations.idOf(account.name),
+    budget: (tier) => ({
+      waitedSeconds: pacer.waitedSeconds(tier),
+      utilization: turns.utilization(organizations.laneOf(account.name, tier)),
+    }),
+    pause: () => state.current(),
+    clockSkewMs: () => pacer.clockSkewMs(),
+    async close() {
+      tokens.close()
+      await transport.close()
+    },
+  }
+}
+
+function createParts(options: ServiceClientOptions) {
+  const { account, clock = systemClock } = options
+  const transport = options.transport ?? createTransport({ account, clock })
+  const credentials = createCredentials(account)
+  const secrets = (): string[] => secretsOf(account, credentials())
+  const pacer = createPacer({ ...options, clock, transport, secrets })
+  const shared = { ...options, account: account.name, clock, credentials }
+  const state = createAccountState(shared)
+  const tokens = createTokenCache({
+    ...shared,
+    generate: (signal) => generateToken({ account, clock, credentials, pacer, state }, signal),
+    assertOpen: () => state.assertOpen(),
+    onRefresh: options.onTokenRefresh,
+    lifetimeMs: options.tokenLifetimeMs,
+  })
+  const session = createSession({ account, clock, credentials, pacer, state, tokens })
+  const lookup = createOrganizationLookup({
+    ...shared,
+    async ask(signal) {
+      const turn: Turn = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
+      return (await testToken(session, { turn, signal })).organizationId
+    },
+  })
+  return { clock, transport, state, tokens, pacer, session, lookup }
+}
+
+async function testToken(
+  session: Session,
+  asked: Pick<Call, 'turn' | 'signal' | 'evenIfPaused'>,
+): Promise<TokenTest> {
+  const answer = await session.call({
+    method: 'GET',
+    path: '/tokens/test',
+    tier: 'basic',
+    ...asked,
+  })
+  const told = readAnswer(answer, wireTokenTest)
+  return {
+    organizationId: told.organization_id ?? undefined,
+    tenantId: told.tenant_id ?? undefined,
+    userEmail: told.user_email?.replace(/^(.)[^@]*/u, '$1***'),
+    scopes: told.scopes ?? [],
+  }
+}

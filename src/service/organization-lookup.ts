@@ -1,0 +1,86 @@
+/**
+ * Learns which organization an account's key belongs to, before its first paced request: from Redis
+ * where an earlier run kept it, else by a token test. Not knowing it is no reason to stop.
+ */
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Credentials } from './tokens/credentials.ts'
+import type { Organizations } from './pacing/organizations.ts'
+import { ServiceError } from './service-error.ts'
+
+export interface OrganizationLookup {
+  ensure(signal: AbortSignal | undefined): Promise<void>
+  remember(organizationId: number): Promise<void>
+}
+
+export interface OrganizationLookupOptions {
+  account: string
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  credentials: () => Credentials
+  organizations: Organizations
+  /** Asks the service; undefined where it does not tell. */
+  ask(signal: AbortSignal | undefined): Promise<number | undefined>
+}
+
+const rememberedSeconds = 90 * 24 * 3600
+const retryMs = 60_000
+
+export function createOrganizationLookup(options: OrganizationLookupOptions): OrganizationLookup {
+  const { account, redis, keys, clock, credentials, organizations } = options
+  let learnedFor: string | undefined
+  let nextTryMs = 0
+  let underWay: Promise<void> | undefined
+
+  function keyOf(fingerprint: string): string {
+    return keys.shared('organization', fingerprint)
+  }
+
+  function learn(fingerprint: string, organizationId: number): void {
+    organizations.learn(account, organizationId)
+    learnedFor = fingerprint
+  }
+
+  async function lookUp(signal: AbortSignal | undefined): Promise<void> {
+    const { fingerprint } = credentials()
+    // Another key may mean another organization.
+    if (learnedFor !== fingerprint) organizations.learn(account, undefined)
+    const kept = await redis.get(keyOf(fingerprint))
+    if (kept !== null) return learn(fingerprint, Number(kept))
+    if (clock.monotonic() < nextTryMs) return undefined
+    nextTryMs = clock.monotonic() + retryMs
+    const organizationId = await askLeniently(signal)
+    return organizationId === undefined ? undefined : remember(organizationId)
+  }
+
+  /** A refused key ends the request that asked; anything else leaves it to count per base URL. */
+  async function askLeniently(signal: AbortSignal | undefined): Promise<number | undefined> {
+    try {
+      return await options.ask(signal)
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      if (error.reason === 'auth') nextTryMs = 0
+      if (error.reason === 'auth' || signal?.aborted) throw error
+      return undefined
+    }
+  }
+
+  async function remember(organizationId: number): Promise<void> {
+    const { fingerprint } = credentials()
+    learn(fingerprint, organizationId)
+    await redis.set(keyOf(fingerprint), organizationId, 'EX', rememberedSeconds)
+  }
+
+  return {
+    remember,
+    async ensure(signal) {
+      const isKnown = organizations.idOf(account) !== undefined
+      if (isKnown && learnedFor === undefined) return // the configuration says it
+      if (isKnown && learnedFor === credentials().fingerprint) return
+      underWay ??= lookUp(signal).finally(() => (underWay = undefined))
+      await underWay
+    },
+  }
+}

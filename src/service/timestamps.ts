@@ -1,0 +1,51 @@
+/** The service writes times with and without zone, to the microsecond, or as a bare date. */
+const shape =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i
+
+/**
+ * Milliseconds since 1970, or null for what is no time. No zone means UTC (never the local one);
+ * digits below the millisecond are cut off.
+ */
+export function parseTimestamp(text: string): number | null {
+  const match = shape.exec(text.trim())
+  if (!match) return null
+  const [year, month, day, hour, minute, second] = match
+    .slice(1, 7)
+    .map((digits: string | undefined) => Number(digits ?? 0)) as Six
+  const utc = Date.UTC(year, month - 1, day, hour, minute, second)
+  // Date.UTC rolls 30 February over and reads year 1 as 1901; a real time comes back as it went in.
+  const written = [year, month, day, hour, minute, second].map(twoDigits).join(' ')
+  if (writtenAs(new Date(utc)) !== written) return null
+  const offset = offsetMs(match[8])
+  return offset === null ? null : utc + millisecondsOf(match[7]) - offset
+}
+
+type Six = [number, number, number, number, number, number]
+
+function writtenAs(date: Date): string {
+  const parts = [
+    date.getUTCFullYear(),
+    date.getUTCMonth() + 1,
+    date.getUTCDate(),
+    date.getUTCHours(),
+    date.getUTCMinutes(),
+    date.getUTCSeconds(),
+  ]
+  return parts.map(twoDigits).join(' ')
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0')
+}
+
+function millisecondsOf(fraction = ''): number {
+  return Number(fraction.slice(0, 3).padEnd(3, '0'))
+}
+
+function offsetMs(zone: string | undefined): number | null {
+  if (zone === undefined || zone.toUpperCase() === 'Z') return 0
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(3).replace(':', '') || 0)
+  if (hours > 23 || minutes > 59) return null
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000
+}

@@ -1,0 +1,124 @@
+/**
+ * One account's way to the service: JSON over HTTP with a limit on every wait and every size. Follows
+ * no redirect, repeats nothing, and fails only with a ServiceError that names no key and no token.
+ */
+import { readFileSync } from 'node:fs'
+import { getCACertificates } from 'node:tls'
+import { Agent, ProxyAgent, request, type Dispatcher } from 'undici'
+import { systemClock, signalWithin, type Clock } from '../../runtime/clock.ts'
+import type { AccountConfig } from '../config.ts'
+import { failureOfError, type Answer } from './failures.ts'
+import { ServiceError } from '../service-error.ts'
+
+export interface TransportRequest {
+  method: 'GET' | 'POST'
+  /** Below the base URL, with its query. */
+  path: string
+  /** Value of the Authorization header. */
+  authorization: string
+  body?: unknown
+  signal?: AbortSignal | undefined
+}
+
+export interface Transport {
+  /** Any answer, whatever its status; a ServiceError where there is none. */
+  request(request: TransportRequest): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface TransportLimits {
+  connectMs: number
+  /** From the request to the answer's headers. */
+  headersMs: number
+  /** Between two pieces of the answer's body. */
+  bodyMs: number
+  /** All together. */
+  totalMs: number
+  maxBodyBytes: number
+}
+
+/** Gateways of the service cut at about 30 s; a page of ten events is far below a megabyte. */
+const defaultLimits: TransportLimits = {
+  connectMs: 10_000,
+  headersMs: 30_000,
+  bodyMs: 10_000,
+  totalMs: 30_000,
+  maxBodyBytes: 8 * 1024 * 1024,
+}
+
+export interface TransportOptions {
+  account: Pick<AccountConfig, 'baseUrl' | 'proxy' | 'caFile'>
+  clock?: Clock
+  limits?: Partial<TransportLimits>
+}
+
+export function createTransport(options: TransportOptions): Transport {
+  const { account, clock = systemClock } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const throughProxy = account.proxy !== undefined
+  let dispatcher: Dispatcher | undefined
+
+  async function send(asked: TransportRequest): Promise<Answer> {
+    dispatcher ??= createDispatcher(account, limits)
+    const signal = signalWithin(limits.totalMs, asked.signal)
+    const sentAtMs = clock.now()
+    const response = await request(`${account.baseUrl}${asked.path}`, {
+      dispatcher,
+      method: asked.method,
+      headers: headersOf(asked),
+      body: asked.body === undefined ? null : JSON.stringify(asked.body),
+      signal,
+    })
+    const body = await response.body.text()
+    return { status: response.statusCode, headers: response.headers, body, sentAtMs }
+  }
+
+  return {
+    async request(asked) {
+      try {
+        return await send(asked)
+      } catch (error) {
+        if (asked.signal?.aborted) throw givenUp()
+        throw error instanceof ServiceError ? error : failureOfError(error, throughProxy)
+      }
+    },
+    close: async () => dispatcher?.destroy(),
+  }
+}
+
+export function givenUp(): ServiceError {
+  return new ServiceError('timeout', 'the request was given up before the service answered')
+}
+
+function headersOf({ authorization, body }: TransportRequest): Record<string, string> {
+  const headers = { accept: 'application/json', 'user-agent': 'tocsin', authorization }
+  return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
+}
+
+function createDispatcher(
+  account: TransportOptions['account'],
+  limits: TransportLimits,
+): Dispatcher {
+  const tls = account.caFile === undefined ? {} : { ca: authorities(account.caFile) }
+  const options = {
+    allowH2: false,
+    connections: 8,
+    connectTimeout: limits.connectMs,
+    headersTimeout: limits.headersMs,
+    bodyTimeout: limits.bodyMs,
+    maxResponseSize: limits.maxBodyBytes,
+  }
+  if (account.proxy === undefined) {
+    return new Agent({ ...options, connect: { timeout: limits.connectMs, ...tls } })
+  }
+  return new ProxyAgent({ ...options, uri: account.proxy.reveal(), requestTls: tls, proxyTls: tls })
+}
+
+/** The authorities that Node trusts anyway, and those of the file. */
+function authorities(caFile: string): string[] {
+  try {
+    return [...getCACertificates('default'), readFileSync(caFile, 'utf8')]
+  } catch {
+    throw new ServiceError('unavailable', 'ca_file of the account cannot be read', { fault: 'tls' })
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Keeps sinks away from addresses that are not on the public internet. Judged where it counts: the
+ * literal host, every answer of the resolver, and the peer of the socket before a byte is sent. The
+ * address that was judged is the one that is used, so a name that changes its answer gains nothing.
+ */
+import { BlockList, isIP, type LookupFunction, type Socket } from 'node:net'
+import { SinkError } from './sink.ts'
+
+/** IANA special-purpose registries, IPv4. */
+const ipv4Ranges: Record<string, string[]> = {
+  loopback: ['127.0.0.0/8'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  'shared (carrier-grade NAT)': ['100.64.0.0/10'],
+  'link-local': ['169.254.0.0/16'],
+  unspecified: ['0.0.0.0/8'],
+  documentation: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+  multicast: ['224.0.0.0/4'],
+  reserved: ['192.0.0.0/24', '192.88.99.0/24', '198.18.0.0/15', '240.0.0.0/4'],
+}
+
+/**
+ * IPv6: only 2000::/3 is global unicast (IANA IPv6 address space); of it, the ranges that are set aside
+ * or carry an IPv4 address. The last three rows are all of the rest: mapped, NAT64, fc00::, fe80::, ff00::.
+ */
+const ipv6Ranges: Record<string, string[]> = {
+  loopback: ['::1/128'],
+  'IPv4-mapped': ['::ffff:0:0/96'],
+  private: ['fc00::/7'],
+  'link-local': ['fe80::/10'],
+  multicast: ['ff00::/8'],
+  documentation: ['2001:db8::/32', '3fff::/20'],
+  'IPv4-carrying': ['64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'],
+  reserved: ['2001::/23', '::/3', '4000::/2', '8000::/1'],
+}
+
+interface AddressClass {
+  name: string
+  ranges: BlockList
+}
+
+/** Apart by family: a BlockList would match an IPv4 address against the IPv6 range of mapped ones. */
+const classes = {
+  ipv4: classesOf(ipv4Ranges, 'ipv4'),
+  ipv6: classesOf(ipv6Ranges, 'ipv6'),
+}
+
+function classesOf(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'): AddressClass[] {
+  return Object.entries(table).map(([name, subnets]) => {
+    const ranges = new BlockList()
+    for (const subnet of subnets) {
+      const [network = '', prefix] = subnet.split('/')
+      ranges.addSubnet(network, Number(prefix), family)
+    }
+    return { name, ranges }
+  })
+}
+
+/** Why an IP address is not public, in a word; undefined: it is public. What is no address is not public. */
+export function nonPublicClass(address: string): string | undefined {
+  const bare = address.replace(/%.*$/s, '')
+  const version = isIP(bare)
+  if (version === 0) return 'unreadable'
+  const family = version === 4 ? 'ipv4' : 'ipv6'
+  return classes[family].find(({ ranges }) => ranges.check(bare, family))?.name
+}
+
+/** Throws SinkError `forbidden_address` where a URL's host is itself an address that is not public. */
+export function refuseLiteral(hostname: string): void {
+  const bare = hostname.replace(/^\[(.*)\]$/s, '$1')
+  if (isIP(bare.replace(/%.*$/s, '')) === 0) return
+  const reason = nonPublicClass(bare)
+  if (reason !== undefined) throw forbidden(`the host of the URL is a ${reason} address`)
+}
+
+/** A lookup for sockets that gives only the public ones of the addresses that `resolve` finds. */
+export function publicLookup(resolve: LookupFunction): LookupFunction {
+  return (hostname, options, callback) => {
+    resolve(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, '', 0)
+      const addresses = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }]
+      const open = addresses.filter(({ address }) => nonPublicClass(address) === undefined)
+      const [first] = open
+      if (first === undefined) return callback(noneOpen(addresses), '', 0)
+      if (options.all) callback(null, open)
+      else callback(null, first.address, first.family)
+    })
+  }
+}
+
+type Connected = (...result: [null, Socket] | [Error, null]) => void
+
+type Connect<Options extends { hostname: string }> = (
+  options: Options,
+  callback: Connected,
+) => unknown
+
+/** A connector (undici's) that hands over no socket whose peer is not public. */
+export function guardConnector<Options extends { hostname: string }>(
+  connect: Connect<Options>,
+): (options: Options, callback: Connected) => void {
+  return (options, callback) => {
+    try {
+      refuseLiteral(options.hostname)
+    } catch (error) {
+      return callback(error as SinkError, null)
+    }
+    connect(options, (...result) => {
+      const [error, socket] = result
+      if (error) return callback(error, null)
+      const reason = nonPublicClass(socket?.remoteAddress ?? '')
+      if (socket === null || reason === undefined) return callback(...result)
+      socket.destroy()
+      callback(forbidden(`the host of the URL led to a ${reason} address`), null)
+    })
+  }
+}
+
+function noneOpen(addresses: { address: string }[]): SinkError {
+  const reasons = new Set(addresses.map(({ address }) => nonPublicClass(address) ?? 'public'))
+  return forbidden(`the host name of the URL has only ${[...reasons].join(', ') || 'no'} addresses`)
+}
+
+function forbidden(what: string): SinkError {
+  return new SinkError(
+    'forbidden_address',
+    `${what}; where that is meant, set allow_private: true on this sink`,
+  )
+}

@@ -1,0 +1,90 @@
+/**
+ * The HTML part: one column for a phone, styles inline because mail programs drop the others, no
+ * images and nothing remote. Colours are the reader's own but for greys and one accent that keep
+ * their contrast on white and on black, so that a dark mode may turn everything around.
+ */
+import type { Fact } from '../../messages/description.ts'
+import type { Message } from '../../messages/message.ts'
+import { factsForPeople } from '../message-facts.ts'
+import { escapeHtml } from './escape-html.ts'
+import { originOf, type MailOrigin } from './mail-origin.ts'
+
+const sans = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
+const mono = 'font-family:ui-monospace,Menlo,Consolas,monospace'
+const grey = '#767676'
+const tint = 'background-color:rgba(127,127,127,0.14)'
+const wrap = 'overflow-wrap:anywhere;word-break:break-word'
+
+const accents: Readonly<Record<string, string>> = {
+  critical: '#c62828',
+  high: '#d84315',
+  medium: '#b26a00',
+  low: '#1976d2',
+  info: grey,
+}
+
+export function renderHtml(message: Message, origin: MailOrigin): string {
+  const accent = accentOf(message.severity)
+  const content = [
+    message.notes.map(renderNote).join(''),
+    `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em;color:${accent}">`,
+    `${escapeHtml(message.severity.toUpperCase())} &middot; ${escapeHtml(message.typeLabel)}</p>`,
+    `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
+    renderLink(message.link, accent),
+    factsForPeople(message).map(renderFact).join(''),
+    renderExtract(message.extract),
+    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;color:${grey};${wrap}">`,
+    `${originOf(message, origin).map(escapeHtml).join('<br>')}</p>`,
+  ]
+  return page(message.summary, content.join('\n'), accent)
+}
+
+function page(summary: string, content: string, accent: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${escapeHtml(summary)}</title>
+</head>
+<body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
+<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(summary)}</div>
+<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
+${content}
+</div>
+</body>
+</html>
+`
+}
+
+function accentOf(severity: string): string {
+  return (Object.hasOwn(accents, severity) ? accents[severity] : undefined) ?? '#c62828'
+}
+
+function renderNote(note: string): string {
+  return `<p style="margin:0 0 12px;padding:8px 12px;font-size:14px;${tint};${wrap}">${escapeHtml(note)}</p>\n`
+}
+
+function renderLink(link: string | null, accent: string): string {
+  if (link === null) return ''
+  const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
+  return `<p style="margin:0 0 20px"><a href="${escapeHtml(link)}" style="${style}">Open event</a></p>`
+}
+
+function renderFact({ label, value, kind }: Fact): string {
+  const font = kind === 'code' ? `${mono};font-size:14px` : 'font-size:16px'
+  return [
+    `<p style="margin:0;font-size:12px;color:${grey}">${escapeHtml(label)}</p>`,
+    `<p style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
+  ].join('')
+}
+
+function renderExtract(extract: Message['extract']): string {
+  if (extract === null) return ''
+  return [
+    `<p style="margin:10px 0 4px;font-size:12px;color:${grey}">${escapeHtml(extract.label)}</p>`,
+    `<pre style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
+  ].join('\n')
+}

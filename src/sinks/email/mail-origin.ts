@@ -1,0 +1,16 @@
+import type { Message } from '../../messages/message.ts'
+
+/** What a mail says of itself at its foot. */
+export interface MailOrigin {
+  sink: string
+  deliveryId: string
+}
+
+/** Lines for whoever asks Tocsin about this mail: `explain <uid>`. */
+export function originOf(message: Message, { sink, deliveryId }: MailOrigin): string[] {
+  return [
+    `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
+    `uid: ${message.uid}`,
+    `delivery: ${deliveryId}`,
+  ]
+}

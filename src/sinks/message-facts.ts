@@ -1,0 +1,34 @@
+import { formatTime, type Fact } from '../messages/description.ts'
+import type { Message } from '../messages/message.ts'
+
+/** Every named value that a person reads, in order: what matched, what the type tells, when, whence. */
+export function factsForPeople(message: Message): Fact[] {
+  const { identifiers, tags, createdAtMs, matchedAtMs, fetchedAtMs, account, feed } = message
+  return [
+    ...listed('Matched', identifiers),
+    ...message.facts,
+    ...listed('Tags', tags),
+    ...timed('Created at', createdAtMs),
+    ...timed('Matched at', matchedAtMs),
+    ...timed('Fetched at', fetchedAtMs, lateness(matchedAtMs ?? createdAtMs, fetchedAtMs)),
+    { label: 'Feed', value: `${feed} (account ${account})`, kind: 'text' },
+  ]
+}
+
+function listed(label: string, names: readonly string[]): Fact[] {
+  return names.length === 0 ? [] : [{ label, value: names.join(', '), kind: 'text' }]
+}
+
+function timed(label: string, atMs: number | null, remark = ''): Fact[] {
+  const value = atMs === null ? null : formatTime(atMs)
+  return value === null ? [] : [{ label, value: value + remark, kind: 'time' }]
+}
+
+function lateness(sinceMs: number | null, atMs: number): string {
+  const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
+  if (!(minutes > 0)) return ''
+  if (minutes < 120) return ` (${minutes} min later)`
+  return minutes < 2880
+    ? ` (${Math.round(minutes / 60)} h later)`
+    : ` (${Math.round(minutes / 1440)} days later)`
+}

@@ -1,0 +1,144 @@
+/** What Slack shows of a delivery: Block Kit, text from the feed only where nothing is interpreted. */
+import type { IncomingWebhookSendArguments } from '@slack/webhook'
+import { cutText } from '../../messages/clean-text.ts'
+import type { Message } from '../../messages/message.ts'
+import { factsForPeople } from '../message-facts.ts'
+import { mrkdwnText, plainText } from './slack-text.ts'
+
+export type SlackMessage = Pick<
+  IncomingWebhookSendArguments,
+  'text' | 'blocks' | 'unfurl_links' | 'unfurl_media'
+>
+
+type Block = NonNullable<SlackMessage['blocks']>[number]
+
+/** Block Kit reference: lengths in characters, after escaping. */
+export const slackLimits = {
+  text: 3000,
+  header: 150,
+  section: 3000,
+  field: 2000,
+  fieldsPerSection: 10,
+  contextElements: 10,
+  blocks: 50,
+  url: 3000,
+} as const
+
+/** Undocumented: Slack refuses messages whose blocks come to some 13,200 characters as too long. */
+export const maxBlocksLength = 12_000
+
+/** What each part may take, in characters. */
+interface Allowance {
+  title: number
+  value: number
+  facts: number
+  extract: number
+  note: number
+  origin: number
+}
+
+/** The first under which the blocks keep within `maxBlocksLength`; the last always does. */
+const allowances: readonly Allowance[] = [
+  { title: 900, value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
+  { title: 400, value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
+  { title: 200, value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
+]
+
+/** Slack may not fetch what the feed links to, so nothing unfurls. */
+const quiet = { unfurl_links: false, unfurl_media: false } as const
+
+export function renderSlack(message: Message, deliveryId: string): SlackMessage {
+  const attempts = allowances.map((allowance) => () => blocksOf(message, deliveryId, allowance))
+  let blocks: Block[] = []
+  for (const attempt of attempts) {
+    blocks = attempt()
+    if (JSON.stringify(blocks).length < maxBlocksLength) break
+  }
+  return { text: mrkdwnText(message.summary, slackLimits.text), blocks, ...quiet }
+}
+
+/** Words alone, for a Slack that refused the blocks: better plain than not at all. */
+export function renderPlainSlack(message: Message, deliveryId: string): SlackMessage {
+  const lines = [
+    message.summary,
+    ...message.notes,
+    message.link ?? '',
+    originOf(message, deliveryId),
+  ]
+  return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...quiet }
+}
+
+function blocksOf(message: Message, deliveryId: string, allowance: Allowance): Block[] {
+  const header = `${markOf(message.severity)} · ${message.typeLabel}`
+  return [
+    { type: 'header', text: plainText(header, slackLimits.header) },
+    ...notesBlock(message.notes, allowance),
+    { type: 'section', text: plainText(message.title, allowance.title) },
+    ...factBlocks(message, allowance),
+    ...extractBlock(message.extract, allowance),
+    ...linkBlock(message.link),
+    {
+      type: 'context',
+      elements: [plainText(originOf(message, deliveryId), allowance.origin)],
+    },
+  ]
+}
+
+const squares: Readonly<Record<string, string>> = {
+  critical: '🟥',
+  high: '🟧',
+  medium: '🟨',
+  low: '🟦',
+  info: '⬜',
+}
+
+/** The word says it; the square only helps the eye. */
+function markOf(severity: string): string {
+  const square = Object.hasOwn(squares, severity) ? squares[severity] : '⬛'
+  return `${square} ${severity.toUpperCase()}`
+}
+
+function notesBlock(notes: readonly string[], { note }: Allowance): Block[] {
+  const shown = notes.slice(0, slackLimits.contextElements)
+  if (shown.length === 0) return []
+  return [{ type: 'context', elements: shown.map((text) => plainText(text, note)) }]
+}
+
+function factBlocks(message: Message, { facts, value }: Allowance): Block[] {
+  const fields = factsForPeople(message)
+    .slice(0, facts)
+    .map((fact) => plainText(`${fact.label}\n${fact.value}`, value))
+  const sections: Block[] = []
+  for (let at = 0; at < fields.length; at += slackLimits.fieldsPerSection) {
+    sections.push({ type: 'section', fields: fields.slice(at, at + slackLimits.fieldsPerSection) })
+  }
+  return sections
+}
+
+/** Rich text is built of elements and interprets none of its text, so entities would show as such. */
+function extractBlock(extract: Message['extract'], allowance: Allowance): Block[] {
+  if (extract === null || extract.text === '') return []
+  const label = { type: 'text', text: extract.label || 'Extract', style: { bold: true } } as const
+  const quoted = { type: 'text', text: cutText(extract.text, allowance.extract) } as const
+  return [
+    {
+      type: 'rich_text',
+      elements: [
+        { type: 'rich_text_section', elements: [label] },
+        { type: 'rich_text_preformatted', elements: [quoted] },
+      ],
+    },
+  ]
+}
+
+function linkBlock(link: string | null): Block[] {
+  if (link === null || link.length > slackLimits.url) return []
+  const text = { type: 'plain_text', text: 'Open event', emoji: false } as const
+  return [{ type: 'actions', elements: [{ type: 'button', text, url: link }] }]
+}
+
+/** Where the message came from, for whoever asks Tocsin about it: `explain <uid>`. */
+function originOf(message: Message, deliveryId: string): string {
+  const routes = message.routes.join(', ') || '-'
+  return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
+}

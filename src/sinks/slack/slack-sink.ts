@@ -1,0 +1,61 @@
+/**
+ * Messages to a Slack channel through an incoming webhook, one event each. Accepted means that Slack
+ * answered 200 `ok`. Where Slack refuses the blocks, the same is said once more in plain words.
+ */
+import { signalWithin, type Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { renderMessage } from '../../messages/message.ts'
+import type { Delivery, Receipt, Sink, SinkError } from '../sink.ts'
+import { soleMember } from '../sole-member.ts'
+import type { SlackConfig } from './config.ts'
+import { postToSlack } from './slack-client.ts'
+import { answerFailure, isAccepted } from './slack-failure.ts'
+import { renderPlainSlack, renderSlack, type SlackMessage } from './slack-message.ts'
+
+export interface SlackEnvironment {
+  logger: Logger
+  clock: Clock
+}
+
+/** Both the message and its plain form, should that be needed, have to fit in. */
+export const slackSendTimeoutMs = 15_000
+
+export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnvironment): Sink {
+  const { name, limitPerSecond } = config
+  const closing = new AbortController()
+
+  async function post(message: SlackMessage, signal: AbortSignal): Promise<SinkError | undefined> {
+    const answer = await postToSlack(config, message, {
+      signal,
+      timeoutMs: slackSendTimeoutMs,
+      clock,
+    })
+    return isAccepted(answer) ? undefined : answerFailure(answer)
+  }
+
+  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const message = renderMessage(soleMember(delivery), delivery)
+    const refusal = await post(renderSlack(message, delivery.id), signal)
+    if (refusal === undefined) return { answer: '200 ok' }
+    if (refusal.reason !== 'invalid') throw refusal
+    logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
+    const failure = await post(renderPlainSlack(message, delivery.id), signal)
+    if (failure !== undefined) throw failure
+    return { answer: '200 ok (in plain words: slack refused the blocks)' }
+  }
+
+  return {
+    name,
+    type: 'slack',
+    destinations: [{ id: name, label: name }],
+    limitPerSecond,
+    concurrency: 1,
+    sendTimeoutMs: slackSendTimeoutMs,
+    send: (delivery, { signal }) =>
+      send(delivery, signalWithin(slackSendTimeoutMs, signal, closing.signal)),
+    close() {
+      closing.abort()
+      return Promise.resolve()
+    },
+  }
+}

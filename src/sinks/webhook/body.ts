@@ -1,0 +1,134 @@
+/** What a webhook says: one JSON body per delivery, the same bytes on every attempt. */
+import type { Delivery, DeliveryMember } from '../sink.ts'
+import { shorten, type Bounds } from './shorten.ts'
+
+/** Standard Webhooks asks for payloads under 20 KB; the envelope takes less than the difference. */
+const maxBodyBytes = 20_000
+const maxElementBytes = maxBodyBytes - 200
+const maxLinkBytes = 2000
+
+interface Element {
+  id: string
+  uid: string
+  kind: string
+  type: string
+  source: string
+  severity: string
+  original_severity: string | null
+  account: string
+  feed: string
+  labels: Readonly<Record<string, string>>
+  routes: readonly string[]
+  identifiers: { id: number; name: string }[]
+  tags: string[]
+  notes: string | null
+  url: string | null
+  /** ISO 8601 UTC, as are the next two. */
+  created_at: string | null
+  matched_at: string | null
+  fetched_at: string
+  /** Hostile text, like `detail`, `notes` and `tags`: what leak sites wrote. */
+  highlights: Record<string, string[]>
+  detail: Record<string, unknown> | null
+  /** The full event was asked for and not to be had in time. */
+  detail_unavailable?: true
+  test?: true
+  /** Something was cut for size; the whole event stands behind `url`. */
+  truncated?: true
+}
+
+/** A function of what the delivery carries and of nothing else: no attempt, no repeat mark, no clock. */
+export function renderBody(delivery: Delivery): string {
+  const { members } = delivery
+  const elements = members.map((member) => renderElement(member, delivery.isTest))
+  const [only] = elements
+  const isSingle = elements.length === 1
+  const timestamp = iso(Math.max(...members.map((member) => member.fetchedAtMs)))
+  const type = isSingle ? 'tocsin.event.v1' : 'tocsin.batch.v1'
+  const body = isSingle ? only : `{"items":[${elements.join(',')}]}`
+  return `{"type":"${type}","timestamp":"${timestamp}","data":${body}}`
+}
+
+/** The bytes that a member takes in a body. */
+export function measureMember(member: DeliveryMember): number {
+  return Buffer.byteLength(renderElement(member))
+}
+
+/** Cuts for size, gentle first: only the extracts and the detail, then without them, then everything. */
+const cuts: ((element: Element) => Element)[] = [
+  ...[bounds(2000, 100), bounds(500, 40), bounds(120, 15)].map((limit) => cutExtracts(limit)),
+  (element) => ({ ...element, highlights: {}, detail: null }),
+  ...[bounds(500, 20), bounds(120, 10), bounds(40, 5)].map((limit) => cutAll(limit)),
+]
+
+function renderElement(member: DeliveryMember, isTest = false): string {
+  const whole = describe(member, isTest)
+  let text = JSON.stringify(whole)
+  for (const cut of cuts) {
+    if (Buffer.byteLength(text) <= maxElementBytes) break
+    text = JSON.stringify({ ...cut(whole), truncated: true })
+  }
+  return text
+}
+
+function describe(member: DeliveryMember, isTest: boolean): Element {
+  const { event, detail } = member
+  return {
+    id: member.id,
+    uid: event.uid,
+    kind: event.kind,
+    type: event.type,
+    source: event.source,
+    severity: event.severity,
+    original_severity: event.originalSeverity,
+    account: member.account,
+    feed: member.feed,
+    labels: member.labels,
+    routes: member.routes,
+    identifiers: event.identifiers,
+    tags: event.tags,
+    notes: event.notes,
+    url: event.url,
+    created_at: isoOrNull(event.createdAtMs),
+    matched_at: isoOrNull(event.matchedAtMs),
+    fetched_at: iso(member.fetchedAtMs),
+    highlights: event.highlights,
+    detail: detail === 'unavailable' ? null : (detail ?? null),
+    ...(detail === 'unavailable' && { detail_unavailable: true }),
+    ...(isTest && { test: true }),
+  }
+}
+
+function bounds(maxCharacters: number, maxEntries: number): Bounds {
+  return { maxCharacters, maxEntries }
+}
+
+function cutExtracts(limit: Bounds): (element: Element) => Element {
+  return (element) => ({
+    ...element,
+    highlights: shorten(element.highlights, limit),
+    detail: shorten(element.detail, limit),
+  })
+}
+
+/** Ids and the uid stay whole, whatever their length; a link is whole or not there. */
+function cutAll(limit: Bounds): (element: Element) => Element {
+  return (element) => ({
+    ...shorten({ ...element, highlights: {}, detail: null }, { ...limit, maxEntries: Infinity }),
+    labels: shorten(element.labels, limit),
+    routes: shorten(element.routes, limit),
+    identifiers: shorten(element.identifiers, limit),
+    tags: shorten(element.tags, limit),
+    id: element.id,
+    uid: element.uid,
+    url: Buffer.byteLength(JSON.stringify(element.url)) > maxLinkBytes ? null : element.url,
+  })
+}
+
+function iso(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}
+
+function isoOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : iso(timeMs)
+}

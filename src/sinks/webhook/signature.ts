@@ -1,0 +1,31 @@
+/** Standard Webhooks 1.0.0 signatures: HMAC-SHA256 over `id.timestamp.body`. */
+import { createHmac } from 'node:crypto'
+
+export interface SignedContent {
+  id: string
+  /** Seconds since 1970. */
+  timestamp: number
+  body: string
+}
+
+/**
+ * The `webhook-signature` header: one `v1,<base64>` per secret, in their order, so that a receiver may
+ * hold the old or the new one while they rotate. `whsec_` secrets are base64; any other counts as its
+ * UTF-8 bytes. Throws a plain Error, without the secret, for one that cannot be a key.
+ */
+export function sign({ id, timestamp, body }: SignedContent, secrets: readonly string[]): string {
+  const content = `${id}.${timestamp}.${body}`
+  return secrets
+    .map((secret) => `v1,${createHmac('sha256', keyOf(secret)).update(content).digest('base64')}`)
+    .join(' ')
+}
+
+function keyOf(secret: string): Buffer {
+  if (secret === '') throw new Error('a signing secret is empty')
+  if (!secret.startsWith('whsec_')) return Buffer.from(secret, 'utf8')
+  const encoded = secret.slice('whsec_'.length)
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) {
+    throw new Error('a signing secret begins with whsec_ but does not go on in base64')
+  }
+  return Buffer.from(encoded, 'base64')
+}

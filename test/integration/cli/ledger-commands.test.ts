@@ -1,0 +1,364 @@
+/** The commands that read or change the ledger, against one that the daemon's own scripts filled. */
+import { expect, onTestFinished, test } from 'vitest'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
+import { peekFeed } from '../../../src/ledger/feed-state.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { freePort } from '../../support/redis.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+let prefixes = 0
+
+interface Scene {
+  book: Book
+  /** What every command is told. */
+  config: [string, string]
+}
+
+async function aScene(redisUrl = tests.server.url): Promise<Scene> {
+  const prefix = `cli${(prefixes += 1)}`
+  const book = await tests.book({ keys: createKeys(prefix) })
+  return { book, config: ['--config', aFile('tocsin.yaml', configText(redisUrl, prefix))] }
+}
+
+function configText(redisUrl: string, prefix: string): string {
+  return `redis: { url: "${redisUrl}", prefix: ${prefix} }
+accounts:
+  main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+  second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+feeds:
+  brand: { type: events, account: main, identifier_group: 1042 }
+  executives: { type: events, account: main, identifier_group: 1043 }
+sinks:
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  siem: { type: webhook, url: "https://siem.example.com/hook", batch: { max: 10, wait: 1s } }
+route: { sinks: [soc, siem] }
+`
+}
+
+const uid = 'leak/source.example/1'
+
+async function refOf(book: Book, sink: string, of = uid): Promise<string> {
+  const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
+  return refs.find((ref) => ref.includes(book.digests.recordId(of))) ?? ''
+}
+
+async function attempt(
+  book: Book,
+  ref: string,
+  result: Parameters<typeof settleAttempt>[2],
+): Promise<void> {
+  await beginAttempt(book, ref, 't', 30_000)
+  await settleAttempt(book, { ref, token: 't', replica: 'r1' }, result)
+}
+
+async function deadLetters(book: Book, uids: string[]): Promise<void> {
+  await takeIn(
+    book,
+    uids.map((one) => routed({ uid: one })),
+  )
+  for (const [place, one] of uids.entries()) {
+    const ref = await refOf(book, 'soc', one)
+    await attempt(book, ref, { outcome: 'dead', reason: 'gone', answer: 'HTTP 410 no_service' })
+    await book.redis.zincrby(book.key('dead', 'soc'), place, ref) // no two at one time
+  }
+}
+
+test('explain tells where an event came from, where it went and why', async () => {
+  const { book, config } = await aScene()
+  const decisions = [
+    { route: 'urgent', path: ['root', 'urgent'], why: ['severity>=high', 'team="brand"'] },
+  ]
+  await takeIn(book, [{ ...routed({ uid }, ['soc', 'gone']), decisions }])
+  await takeIn(book, [routed({ uid, severity: 'low' })], { feed: 'executives' })
+  const ref = await refOf(book, 'soc')
+  await attempt(book, ref, {
+    outcome: 'retry',
+    atMs: 1,
+    counts: true,
+    answerLost: true,
+    reason: 'timeout',
+  })
+  await attempt(book, ref, { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  const { code, out } = await tocsin('explain', uid, ...config)
+  expect(code).toBe(0)
+  expect(out).toMatch(/^leak\/source\.example\/1 \(stealer_log, high\), account main$/m)
+  expect(out).toMatch(/taken in \S+ \S+ UTC by the feed brand, severity high/)
+  expect(out).toContain('route root > urgent: severity>=high and team="brand"')
+  expect(out).toMatch(/seen again \S+ \S+ UTC by the feed executives, severity low/)
+  expect(out).toMatch(/→ soc, as high: delivered \d{4}-/)
+  expect(out).toMatch(/attempt 1, .*: failed, to be tried again \(timeout\)/)
+  expect(out).toMatch(/attempt 2, .*: accepted: HTTP 200 ok/)
+  expect(out).toContain('1 answer lost: it may have arrived more than once, under the same id')
+  expect(out).toMatch(/→ gone, gone \(no longer configured\), as high: waiting for its turn/)
+})
+
+test('explain takes a uid as it stands in a message, and gives the same to machines', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid })])
+  const { code, out } = await tocsin(
+    'explain',
+    'leak/source[.]example/1',
+    ...config,
+    '--account=main',
+    '--output=json',
+  )
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).toMatchObject([
+    {
+      account: 'main',
+      uid,
+      severity: 'high',
+      sightings: [{ feed: 'brand', severity: 'high', routes: [{ route: 'root', why: [] }] }],
+      items: [{ sink: 'soc', destination: 'soc', state: 'queued', attempts: 0, answers_lost: 0 }],
+      quarantined: null,
+    },
+  ])
+})
+
+test('explain says of an unknown uid that nobody took it in', async () => {
+  const { config } = await aScene()
+  const { code, out } = await tocsin('explain', 'leak/x/9', ...config)
+  expect(out).toBe(
+    'leak/x/9 was never taken in by any account, or its story has expired (retention.story).\n',
+  )
+  expect(code).toBe(1)
+})
+
+test('explain says of a quarantined uid that nothing was sent, and why', async () => {
+  const { book, config } = await aScene()
+  const malformed = [
+    { uid, problem: 'metadata.severity: not a string', raw: '{"bad":"\u202E\u001B[2J"}' },
+  ]
+  await takeIn(book, [], { malformed })
+  const { code, out } = await tocsin('explain', uid, ...config)
+  expect(code).toBe(0)
+  expect(out).toContain(`${uid}, account main: quarantined, nothing was sent`)
+  expect(out).toContain('metadata.severity: not a string')
+  expect(out).not.toMatch(/\p{Cf}|(?!\n)\p{Cc}/u)
+})
+
+test('an unknown account is the operator’s mistake, with the nearest name', async () => {
+  const { config } = await aScene()
+  const { code, err } = await tocsin('explain', uid, '--account', 'mian', ...config)
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: 'there is no account "mian"; did you mean "main"?\n',
+  })
+})
+
+test('feeds list tells how far each feed is', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
+  const { out } = await tocsin('feeds', 'list', ...config)
+  expect(out).toMatch(/brand \(account main\): lag \d+ s, objective 5 min/)
+  expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
+  expect(out).toContain('(first), with a cursor')
+  expect(out).toContain('1 fetched: 1 new, 0 known, 0 quarantined')
+  expect(out).toContain('executives (account main): has not polled yet')
+  const json = await tocsin('feeds', 'list', '--output', 'json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject([
+    {
+      feed: 'brand',
+      has_polled: true,
+      lag_objective_seconds: 300,
+      newest_event: '2026-01-02T00:00:00.000Z',
+      walk: { reason: 'first', has_cursor: true },
+      counts: { fetched: 1, new: 1, unaccounted: 0 },
+    },
+    { feed: 'executives', has_polled: false, lag_seconds: null, walk: null, counts: null },
+  ])
+})
+
+test('feeds rewind moves the floor and says what that means', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid })])
+  const to = ['--to', '2026-01-01T00:00Z', '--yes']
+  const { code, out } = await tocsin('feeds', 'rewind', 'brand', ...to, ...config)
+  expect(code).toBe(0)
+  expect(out).toContain('brand will be read again from 2026-01-01 00:00:00 UTC on')
+  expect(out).toContain('what was delivered is not sent again')
+  expect(out).toContain('last seen over 90 d ago is no longer remembered')
+  const state = await peekFeed(book, 'brand', 0)
+  expect(state).toMatchObject({ floorMs: Date.UTC(2026, 0, 1), isRewound: true, walk: undefined })
+  expect((await tocsin('feeds', 'list', ...config)).out).toContain('rewound: a new walk begins')
+})
+
+test('feeds rewind past what was read warns that events are skipped', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
+  const { out } = await tocsin('feeds', 'rewind', 'brand', '--to=1s', '--yes', ...config)
+  expect(out).toContain('Events created between 2026-01-02 00:00:00 UTC and then')
+})
+
+test.each([
+  [
+    'an unknown feed',
+    ['brnd', '--to', '1h', '--yes'],
+    'there is no feed "brnd"; did you mean "brand"?',
+  ],
+  ['the future', ['brand', '--to', '2999-01-01', '--yes'], 'lies in the future'],
+  ['a word for a time', ['brand', '--to', 'yesterday', '--yes'], 'neither a time nor a duration'],
+  ['nobody to ask', ['brand', '--to', '1h'], 'Nobody is there to ask; say --yes'],
+])('feeds rewind refuses %s and changes nothing', async (_name, args, said) => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid })])
+  const before = await peekFeed(book, 'brand', 0)
+  const { code, err } = await tocsin('feeds', 'rewind', ...args, ...config)
+  expect(err).toContain(said)
+  expect(code).toBe(2)
+  expect(await peekFeed(book, 'brand', 0)).toEqual(before)
+})
+
+interface Listed {
+  id: string
+  uid: string
+}
+
+test('dead letters are listed in pages, newest first', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, ['leak/x/1', 'leak/x/2', 'leak/x/3'])
+  const first = await tocsin('dead-letters', 'list', '--limit', '2', ...config)
+  expect(first.out).toContain('page 1 of 2, 3 dead letters in all; more with --page 2')
+  const pages = await Promise.all(
+    ['1', '2'].map((page) =>
+      tocsin('dead-letters', 'list', '--limit=2', `--page=${page}`, '--output=json', ...config),
+    ),
+  )
+  const letters = pages.flatMap(({ out }) => (JSON.parse(out) as { letters: Listed[] }).letters)
+  expect(letters.map((letter) => letter.uid)).toEqual(['leak/x/3', 'leak/x/2', 'leak/x/1'])
+  expect(letters[0]).toMatchObject({ reason: 'gone', item: { sink: 'soc', attempts: 1 } })
+  const none = await tocsin('dead-letters', 'list', '--sink', 'siem', ...config)
+  expect(none.out).toBe('There are no dead letters.\n')
+})
+
+test('a dead letter shows its story and what it would have said', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, [uid])
+  const [id] = await idsOf(config)
+  const { code, out } = await tocsin('dead-letters', 'show', id!, ...config)
+  expect(code).toBe(0)
+  expect(out).toMatch(/→ soc, as high: dead since .* because of gone: HTTP 410 no_service/)
+  expect(out).toContain('taken in')
+  expect(out).toMatch(/^HIGH Stealer log/m)
+})
+
+async function idsOf(config: string[]): Promise<string[]> {
+  const { out } = await tocsin('dead-letters', 'list', '--output=json', ...config)
+  return (JSON.parse(out) as { letters: Listed[] }).letters.map(({ id }) => id)
+}
+
+test('replayed letters wait for the daemon, which finds them due', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, ['leak/x/1', 'leak/x/2'])
+  const [id] = await idsOf(config)
+  const one = await tocsin('dead-letters', 'replay', id!, ...config)
+  expect(one.out).toBe(
+    'replayed 1 dead letter; a running daemon sends what was replayed within seconds\n',
+  )
+  const rest = await tocsin(
+    'dead-letters',
+    'replay',
+    '--sink=soc',
+    '--all',
+    '--output=json',
+    ...config,
+  )
+  expect(JSON.parse(rest.out)).toEqual({ replayed: 1, failed: [] })
+  expect(await book.redis.zcard(book.key('due', 'soc'))).toBe(2)
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ replayed: 2, pending: { queued: 2 } })
+  const again = await tocsin('dead-letters', 'replay', id!, ...config)
+  expect(again).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`there is no dead letter ${id}`),
+  })
+})
+
+test('--reason chooses among the letters of a sink', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, [uid])
+  const all = ['dead-letters', 'replay', '--sink', 'soc', '--all', ...config]
+  expect((await tocsin(...all, '--reason', 'invalid')).out).toBe('replayed 0 dead letters\n')
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  expect((await tocsin(...all, '--reason', 'gone')).out).toContain('replayed 1 dead letter;')
+})
+
+test('a letter whose content is no longer kept is not replayed, and says why', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, [uid])
+  await book.redis.del(book.key('pay', book.digests.recordId(uid)))
+  const [id] = await idsOf(config)
+  const { code, out } = await tocsin('dead-letters', 'replay', id!, ...config)
+  expect(out).toContain(`${id}: its content is no longer kept (retention.payload)`)
+  expect(code).toBe(1)
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  const shown = await tocsin('dead-letters', 'show', id!, ...config)
+  expect(shown.out).toContain('this letter cannot be replayed')
+})
+
+test('discarding asks first, and a discarded letter stays counted', async () => {
+  const { book, config } = await aScene()
+  await deadLetters(book, [uid])
+  const [id] = await idsOf(config)
+  const unasked = await tocsin('dead-letters', 'discard', id!, ...config)
+  expect(unasked.err).toBe(
+    '1 dead letter will be closed and never sent. Nobody is there to ask; say --yes\n',
+  )
+  expect(unasked.code).toBe(2)
+  const { code, out } = await tocsin('dead-letters', 'discard', id!, '--yes', ...config)
+  expect({ code, out }).toEqual({ code: 0, out: 'discarded 1 dead letter\n' })
+  expect(await countDeadLetters(book, 'soc')).toBe(0)
+  await expectConservation(book)
+})
+
+test.each([
+  ['no letters at all', ['replay'], 'name dead letters by their ids, or all of a sink'],
+  ['ids beside --all', ['discard', 'main.ab.0', '--sink=soc', '--all'], 'name dead letters by'],
+  ['half a choice', ['replay', '--sink', 'soc'], 'name dead letters by their ids'],
+  ['an unknown sink', ['replay', '--sink=sok', '--all'], 'no sink "sok"; did you mean "soc"?'],
+  ['what is no id', ['show', 'leak/x/1'], 'is not the id of a dead letter'],
+  [
+    'a letter of an unknown account',
+    ['show', 'mein.ab12.0'],
+    'no account "mein"; did you mean "main"?',
+  ],
+  ['a page before the first', ['list', '--page', '0'], 'Write a whole number of at least 1.'],
+])('dead-letters refuses %s', async (_name, args, said) => {
+  const { config } = await aScene()
+  const { code, err } = await tocsin('dead-letters', ...args, ...config)
+  expect(err).toContain(said)
+  expect(code).toBe(2)
+})
+
+test('without Redis every command says so, and where it looked, without the password', async () => {
+  const port = await freePort()
+  const { config } = await aScene(`redis://user:pass-word@127.0.0.1:${port}`)
+  const { code, err } = await tocsin('feeds', 'list', ...config)
+  expect(err).toContain(`Redis at 127.0.0.1:${port} is not reachable (ECONNREFUSED)`)
+  expect(err).not.toContain('pass-word')
+  expect(code).toBe(1)
+})
+
+test('a ledger of a newer version is refused', async () => {
+  const { config } = await aScene()
+  await tests.redis.set(createKeys(`cli${prefixes}`).shared('schema'), 99)
+  const { code, err } = await tocsin('feeds', 'list', ...config)
+  expect(err).toContain('Redis holds a ledger of layout 99')
+  expect(code).toBe(1)
+})
+
+test('a Redis without memory is the world, said plainly', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid })])
+  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
+  await tests.redis.config('SET', 'maxmemory', '1')
+  const { code, err } = await tocsin('feeds', 'rewind', 'brand', '--to=1h', '--yes', ...config)
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: 'Redis has no memory left; raise maxmemory, or make room\n',
+  })
+})

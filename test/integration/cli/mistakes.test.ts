@@ -1,0 +1,131 @@
+/** What an operator gets wrong is named with its place, and nothing is half-started meanwhile. */
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectTo, redisForTests } from '../../support/ledger.ts'
+import { startRedis } from '../../support/redis.ts'
+import { aFile, tocsinProcess } from './tocsin.ts'
+
+const tests = redisForTests()
+let server: Server | undefined
+let takenPort = 0
+
+// Held by the test: a daemon that tried to listen before it looked would fail for that, with 1.
+beforeAll(async () => {
+  server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  takenPort = (server.address() as { port: number }).port
+})
+afterAll(() => void server?.close())
+
+function aConfig(change: (lines: string) => string, redisUrl = tests.server.url): string {
+  const good = `redis:
+  url: ${redisUrl}
+http:
+  port: ${takenPort}
+accounts:
+  main:
+    base_url: http://127.0.0.1:9
+    api_key: fw_not_to_be_seen
+feeds:
+  brand:
+    type: events
+    identifier_group: 1042
+sinks:
+  soc:
+    type: slack
+    url: https://hooks.slack.com/services/T0/B0/not-to-be-seen
+route:
+  sinks: [soc]
+`
+  return aFile('tocsin.yaml', change(good))
+}
+
+const keys = 'type: events'
+
+const mistakes: [string, (good: string) => string, string][] = [
+  [
+    'an unknown key',
+    (good) => good.replace(keys, `${keys}\n    evry: 60s`),
+    'tocsin.yaml:12:5 feeds.brand.evry: unknown key; did you mean "every"?',
+  ],
+  [
+    'a wrong type',
+    (good) => good.replace('identifier_group: 1042', 'identifier_group: many'),
+    'tocsin.yaml:12:5 feeds.brand.identifier_group: not a number',
+  ],
+  [
+    'a missing secret file',
+    (good) => good.replace('api_key: fw_not_to_be_seen', 'api_key_file: ./nowhere'),
+    'tocsin.yaml:8:5 accounts.main.api_key_file: ',
+  ],
+  [
+    'two secrets for one',
+    (good) => good.replace('api_key: ', 'api_key_file: ./key\n    api_key: '),
+    'accounts.main.api_key',
+  ],
+  [
+    'a route to a sink that does not exist',
+    (good) => good.replace('sinks: [soc]', 'sinks: [sock]'),
+    'route.sinks[0]: ',
+  ],
+  [
+    'a key of a later version',
+    (good) => `${good}silences: []\n`,
+    'tocsin.yaml:19:1 silences: not in this version',
+  ],
+]
+
+test.each(mistakes)('%s is named with its place', async (_name, change, said) => {
+  const path = aConfig(change)
+  const { code, out, err } = await tocsinProcess('run', '--config', path)
+  expect(err).toContain('the configuration has 1 mistake:')
+  expect(err).toContain(said)
+  expect(err + out).not.toContain('not_to_be_seen')
+  expect(err).not.toContain('    at ')
+  expect(code).toBe(2)
+  expect(await tests.redis.dbsize()).toBe(0)
+})
+
+test('a file that cannot be read is named', async () => {
+  const folder = aFile('tocsin.yaml', '').replace('/tocsin.yaml', '')
+  const [missing, directory] = await Promise.all([
+    tocsinProcess('run', '--config', `${folder}/nowhere.yaml`),
+    tocsinProcess('run', '--config', folder),
+  ])
+  expect(missing.err).toContain('nowhere.yaml: there is no such file; name the configuration')
+  expect(directory.err).toContain(`${folder}: cannot be read (EISDIR)`)
+  expect([missing.code, directory.code]).toEqual([2, 2])
+})
+
+test.each([
+  ['without persistence', 'appendonly no', 'set "appendonly yes"'],
+  ['that may evict', 'maxmemory-policy allkeys-lru', 'set "maxmemory-policy noeviction"'],
+])('a Redis %s is refused before a key is written', async (_name, setting, said) => {
+  const redis = await startRedis({ settings: [setting] })
+  try {
+    const path = aConfig((good) => good, redis.url)
+    const { code, err } = await tocsinProcess('run', '--config', path)
+    expect(err).toContain('redis.url: this Redis may lose events')
+    expect(err).toContain(said)
+    expect(err.trim().split('\n')).toHaveLength(1)
+    expect(code).toBe(2)
+    expect(await keysOf(redis.url)).toEqual([])
+  } finally {
+    await redis.stop()
+  }
+})
+
+async function keysOf(url: string): Promise<string[]> {
+  const redis = connectTo(url)
+  const found = await redis.keys('*')
+  redis.disconnect()
+  return found
+}
+
+test('a port that another process uses is the world, not a mistake: 1', async () => {
+  const path = aConfig((good) => good)
+  const { code, err } = await tocsinProcess('run', '--config', path)
+  expect(err).toContain(`http: cannot listen on 127.0.0.1 port ${takenPort}`)
+  expect(code).toBe(1)
+})

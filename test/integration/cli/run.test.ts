@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { sandboxConfig } from '../../../src/cli/sandbox-config.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { freePort } from '../../support/redis.ts'
+import { aFile, startTocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+let sandbox: Sandbox | undefined
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ backlog: 3 })
+})
+afterAll(() => sandbox?.close())
+
+function aConfig(redisUrl: string, prefix = 'tocsin'): string {
+  const groups = [{ id: 1042, name: 'Brand', tenantId: 42, identifiers: [] }]
+  const own = `redis:\n  url: ${redisUrl}\n  prefix: ${prefix}\nhttp:\n  port: 0\n\n`
+  return aFile('tocsin.yaml', own + sandboxConfig(sandbox!, groups))
+}
+
+test('it runs on the configuration that the sandbox prints, and ends within 10 s of SIGTERM', async () => {
+  const { child, ended, says } = startTocsin('run', '--config', aConfig(tests.server.url))
+  await says('tocsin runs')
+  const asked = performance.now()
+  child.kill('SIGTERM')
+  const { code, out, err } = await ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(performance.now() - asked).toBeLessThan(10_000)
+  const lines = out.trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line).msg)).toContain('stopped')
+  expect(out).not.toContain(sandbox!.apiKeys[0])
+})
+
+test('it waits for a Redis that is away, and ends within 10 s of SIGTERM all the same', async () => {
+  const url = `redis://127.0.0.1:${await freePort()}`
+  const { child, ended, says } = startTocsin('run', '--config', aConfig(url))
+  await says('redis is not reachable; waiting')
+  const asked = performance.now()
+  child.kill('SIGTERM')
+  expect(await ended).toMatchObject({ code: 0 })
+  expect(performance.now() - asked).toBeLessThan(10_000)
+})
+
+test('a second SIGINT does not wait for a send that hangs', async () => {
+  const mend = sandbox!.faults.add({ on: '/hooks/*', effect: 'hang' })
+  onTestFinished(mend)
+  const config = aConfig(tests.server.url, 'hanging')
+  const { child, ended, says } = startTocsin('run', '--config', config)
+  const seen = sandbox!.requests.length
+  await vi.waitUntil(
+    () => sandbox!.requests.slice(seen).some(({ path }) => path.startsWith('/hooks/')),
+    { timeout: 15_000 },
+  )
+  child.kill('SIGINT')
+  await says('stopping')
+  child.kill('SIGINT')
+  expect(await ended).toMatchObject({ code: 130 })
+})

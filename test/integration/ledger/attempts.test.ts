@@ -1,0 +1,276 @@
+import { expect, test } from 'vitest'
+import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
+import {
+  holdOrphan,
+  peekCollection,
+  releaseDetail,
+  returnOrphans,
+  sealBatch,
+} from '../../../src/ledger/collecting.ts'
+import { overdueRefs, sinksOf } from '../../../src/ledger/due.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import {
+  discardDeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  replayDeadLetter,
+} from '../../../src/ledger/dead-letters.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const lease = 30_000
+
+async function madeBy(
+  book: Book,
+  uid: string,
+  destinations = ['soc'],
+  batchWaitMs?: number,
+): Promise<string[]> {
+  const page = batchWaitMs === undefined ? {} : { batchWaitMs }
+  const accepted = await takeIn(book, [routed({ uid }, destinations)], page)
+  return accepted.status === 'committed' ? accepted.made.map(({ ref }) => ref) : []
+}
+
+function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+  return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
+}
+
+async function itemOf(book: Book, uid: string, index = 0) {
+  const record = await readRecord(book, book.digests.recordId(uid))
+  return record!.items[index]!
+}
+
+async function dueAt(book: Book, atMs: number): Promise<string[]> {
+  const page = { offset: 0, count: 100 }
+  const bySink = (await sinksOf(book)).map((sink) => overdueRefs(book, sink, atMs, page))
+  return (await Promise.all(bySink)).flat()
+}
+
+test('an item is sent once: a second job finds it delivered', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  const begun = await beginAttempt(book, ref, 't1', lease)
+  expect(begun).toMatchObject({
+    status: 'send',
+    attempt: 1,
+    mayBeRepeat: false,
+    tries: 0,
+    destination: 'soc',
+  })
+  expect(await settle(book, ref, 't1', { outcome: 'delivered', answer: '204' })).toEqual({
+    status: 'settled',
+  })
+  expect(await beginAttempt(book, ref, 't2', lease)).toEqual({ status: 'final' })
+  expect(await dueAt(book, Number.MAX_SAFE_INTEGER)).toEqual([])
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ created: 1, delivered: 1 })
+  expect(await itemOf(book, 'a/b/1')).toMatchObject({
+    state: 'delivered',
+    history: [{ number: 1, outcome: 'delivered', answer: '204', replica: 'r1' }],
+  })
+})
+
+test('an attempt that finds another one open may be a repeat and says so, under the same id', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  const first = await beginAttempt(book, ref, 't1', lease)
+  const second = await beginAttempt(book, ref, 't2', lease)
+  expect(second).toMatchObject({ attempt: 2, mayBeRepeat: true })
+  const ids = [first, second].map((begun) => begun.status === 'send' && begun.members[0]?.id)
+  expect(ids[0]).toBe(ids[1])
+})
+
+test('an outcome of an overtaken attempt changes nothing, unless it was delivered', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't1', lease)
+  await beginAttempt(book, ref, 't2', lease)
+  expect(await settle(book, ref, 't1', { outcome: 'dead', reason: 'x' })).toEqual({
+    status: 'stale',
+  })
+  expect(await settle(book, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
+  expect(await settle(book, ref, 't2', { outcome: 'retry', atMs: 1 })).toEqual({
+    status: 'already',
+  })
+  await expectConservation(book)
+})
+
+test('a lost answer makes the next attempt a possible repeat; a refusal does not', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't1', lease)
+  await settle(book, ref, 't1', { outcome: 'retry', atMs: 7, counts: true, reason: 'unavailable' })
+  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'retrying', atMs: 7 })
+  expect(await beginAttempt(book, ref, 't2', lease)).toMatchObject({ mayBeRepeat: false, tries: 1 })
+  await settle(book, ref, 't2', { outcome: 'retry', atMs: 8, answerLost: true, reason: 'timeout' })
+  expect(await beginAttempt(book, ref, 't3', lease)).toMatchObject({ mayBeRepeat: true, tries: 1 })
+  await expectConservation(book)
+})
+
+test('the story keeps the last five attempts and counts all', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  for (let n = 1; n <= 7; n += 1) {
+    await beginAttempt(book, ref, `t${n}`, lease)
+    await settle(book, ref, `t${n}`, { outcome: 'retry', atMs: n, reason: 'unavailable' })
+  }
+  const item = await itemOf(book, 'a/b/1')
+  expect(item.attempts).toBe(7)
+  expect(item.history.map(({ number }) => number)).toEqual([3, 4, 5, 6, 7])
+})
+
+test('settled records expire with story and payload; unsettled ones never', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1', ['soc', 'siem'])
+  const id = book.digests.recordId('a/b/1')
+  const ttl = (): Promise<number[]> =>
+    Promise.all([tests.redis.pttl(book.key('rec', id)), tests.redis.pttl(book.key('pay', id))])
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'delivered' })
+  expect(await ttl()).toEqual([-1, -1])
+  await beginAttempt(book, ref.replace(':0:soc', ':1:siem'), 't', lease)
+  await settle(book, ref.replace(':0:soc', ':1:siem'), 't', { outcome: 'delivered' })
+  const [story = 0, payload = 0] = await ttl()
+  expect(story).toBeGreaterThan(payload)
+  expect(payload).toBeGreaterThan(0)
+})
+
+test('a dead letter is listed, shown, replayed and counted as both', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'dead', reason: 'invalid', answer: 'HTTP 422' })
+  const { total, letters } = await listDeadLetters(book, 'soc', { offset: 0, count: 10 })
+  expect(total).toBe(1)
+  expect(letters[0]).toMatchObject({
+    record: { uid: 'a/b/1' },
+    item: { history: [{ reason: 'invalid' }] },
+  })
+  const [, ...rest] = letters[0]!.id.split('.')
+  expect(await findDeadLetter(book, rest.join('.'))).toMatchObject({ ref })
+  expect(await replayDeadLetter(book, ref, undefined)).toBe('done')
+  expect(await replayDeadLetter(book, ref, undefined)).toBe('not_dead')
+  expect(await dueAt(book, Number.MAX_SAFE_INTEGER)).toEqual([ref])
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({
+    created: 1,
+    replayed: 1,
+    dead: 1,
+    pending: { queued: 1 },
+  })
+})
+
+test('a discarded letter stays counted as dead', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'dead' })
+  expect(await discardDeadLetter(book, ref)).toBe('done')
+  expect((await listDeadLetters(book, 'soc', { offset: 0, count: 1 })).total).toBe(0)
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ dead: 1 })
+})
+
+test('a letter whose payload has expired cannot be replayed, and says why', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'dead' })
+  await tests.redis.del(book.key('pay', book.digests.recordId('a/b/1')))
+  expect(await replayDeadLetter(book, ref, undefined)).toBe('no_payload')
+  await expectConservation(book)
+})
+
+test('items held for their detail are sent on together when it is there', async () => {
+  const book = await tests.book()
+  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
+  expect(accepted.status === 'committed' && accepted.made.map(({ kind }) => kind)).toEqual([
+    'detail',
+    'detail',
+  ])
+  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'detail' })
+  const payload = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'x' } }
+  const recordId = book.digests.recordId('a/b/1')
+  const made = await releaseDetail(book, recordId, { soc: false, siem: 1_000 }, payload)
+  expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
+  expect(await releaseDetail(book, recordId, { soc: false, siem: 1_000 }, payload)).toEqual([])
+  const begun = await beginAttempt(book, made[0]!.ref, 't', lease)
+  expect(begun).toMatchObject({ members: [{ payload: { detail: { name: 'x' } } }] })
+  expect(await peekCollection(book, 'siem', 10)).toMatchObject([
+    { payload: { detail: { name: 'x' } } },
+  ])
+  await expectConservation(book)
+})
+
+async function sealedBatch(book: Book, uids: string[]): Promise<string> {
+  for (const uid of uids) await madeBy(book, uid, ['siem'], 1_000)
+  const waiting = await peekCollection(book, 'siem', 10)
+  const refs = waiting.map(({ ref }) => ref)
+  return (await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs))!
+}
+
+test('a batch is sealed: its members and their order stay over attempts, and settle together', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1', 'a/b/2', 'a/b/3'])
+  await madeBy(book, 'a/b/4', ['siem'], 1_000)
+  const first = await beginAttempt(book, ref, 't1', lease)
+  await settle(book, ref, 't1', { outcome: 'retry', atMs: 5, counts: true, reason: 'unavailable' })
+  const second = await beginAttempt(book, ref, 't2', lease)
+  const uids = [first, second].map((b) => b.status === 'send' && b.members.map(({ uid }) => uid))
+  expect(uids).toEqual([
+    ['a/b/1', 'a/b/2', 'a/b/3'],
+    ['a/b/1', 'a/b/2', 'a/b/3'],
+  ])
+  await settle(book, ref, 't2', { outcome: 'delivered' })
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['siem']).toMatchObject({
+    created: 4,
+    delivered: 3,
+    pending: { queued: 1 },
+  })
+})
+
+test('a refused batch is halved down to the one bad item', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1', 'a/b/2', 'a/b/bad'])
+  const open = [ref]
+  const sizes: number[] = []
+  for (let next = open.shift(); next; next = open.shift()) {
+    const begun = await beginAttempt(book, next, 't', lease)
+    if (begun.status !== 'send') throw new Error('nothing to send')
+    sizes.push(begun.members.length)
+    const isBad = begun.members.some(({ uid }) => uid === 'a/b/bad')
+    const refusal = begun.members.length > 1 ? 'split' : 'dead'
+    const settled = await settle(book, next, 't', {
+      outcome: isBad ? refusal : 'delivered',
+      reason: 'invalid',
+    })
+    open.push(...(settled.halves ?? []))
+  }
+  expect(sizes).toEqual([3, 2, 1])
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['siem']).toMatchObject({ created: 3, delivered: 2, dead: 1 })
+  expect(
+    (await listDeadLetters(book, 'siem', { offset: 0, count: 5 })).letters[0]?.record.uid,
+  ).toBe('a/b/bad')
+})
+
+test('items of a sink that is gone are held, visible and counted, and go on when it is back', async () => {
+  const book = await tests.book()
+  const [single = ''] = await madeBy(book, 'a/b/1', ['gone'])
+  const batch = await sealedBatch(book, ['a/b/2'])
+  await madeBy(book, 'a/b/3', ['siem'], 1_000)
+  for (const ref of [single, batch, 'c:siem']) await holdOrphan(book, ref)
+  expect(await dueAt(book, Number.MAX_SAFE_INTEGER)).toEqual([])
+  expect(await beginAttempt(book, single, 't', lease)).toEqual({ status: 'final' })
+  const held = await expectConservation(book)
+  expect(held.sinks['gone']?.pending).toMatchObject({ held: 1, queued: 0 })
+  expect(held.sinks['siem']?.pending).toMatchObject({ held: 2, batch: 0 })
+  expect(await returnOrphans(book, 'gone', false, 10)).toBe(1)
+  expect(await returnOrphans(book, 'siem', 1_000, 10)).toBe(2)
+  expect((await dueAt(book, Number.MAX_SAFE_INTEGER)).toSorted()).toEqual(
+    ['c:siem', single].toSorted(),
+  )
+  await expectConservation(book)
+})

@@ -1,0 +1,200 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { readPayload, readRecord } from '../../../src/ledger/records.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+test('a page is taken in once: its repeat makes duplicates and no items', async () => {
+  const book = await tests.book()
+  const page = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['soc', 'siem'])]
+  const first = await takeIn(book, page)
+  const second = await takeIn(book, page)
+  expect(first).toMatchObject({ counts: { fetched: 2, new: 2, duplicate: 0 } })
+  expect(first.status === 'committed' && first.made).toHaveLength(3)
+  expect(first.status === 'committed' && first.newEvents.map(({ event }) => event.uid)).toEqual([
+    'a/b/1',
+    'a/b/2',
+  ])
+  expect(second).toMatchObject({
+    counts: { fetched: 2, new: 0, duplicate: 2 },
+    made: [],
+    newEvents: [],
+  })
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ created: 2, pending: { queued: 2 } })
+  expect(accounting.sinks['siem']).toMatchObject({ created: 1 })
+})
+
+test('the same uid twice in one page is one event', async () => {
+  const book = await tests.book()
+  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])
+  expect(accepted).toMatchObject({ counts: { fetched: 2, new: 1, duplicate: 1 } })
+  await expectConservation(book)
+})
+
+test('a second feed that shows a known uid adds only destinations that have not had it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])], { feed: 'brand' })
+  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+    feed: 'executives',
+    labels: { team: 'vip' },
+  })
+  expect(accepted.status === 'committed' && accepted.made.map(({ k }) => k)).toEqual(['siem'])
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.sightings.map(({ feed }) => feed)).toEqual(['brand', 'executives'])
+  expect(record?.items.map(({ sink }) => sink)).toEqual(['soc', 'siem'])
+  await expectConservation(book)
+})
+
+test('two accounts share no marks', async () => {
+  const keys = tests.keys()
+  const [one, two] = [
+    await tests.book({ keys, account: 'one' }),
+    await tests.book({ keys, account: 'two' }),
+  ]
+  await takeIn(one, [routed({ uid: 'a/b/1' })])
+  expect(await takeIn(two, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
+})
+
+test('a higher severity is a new revision for every destination, a lower one is not', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' })], { feed: 'one' })
+  const raised = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })], {
+    feed: 'two',
+  })
+  const lower = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'three' })
+  expect(raised.status === 'committed' && raised.made).toHaveLength(1)
+  expect(lower.status === 'committed' && lower.made).toHaveLength(0)
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.items.map(({ severity }) => severity)).toEqual(['medium', 'critical'])
+  expect(new Set(record?.items.map(({ id }) => id)).size).toBe(2)
+  expect(record?.severity).toBe('critical')
+})
+
+test('a commit with an old fence changes nothing', async () => {
+  const book = await tests.book()
+  const { sequence } = await openFeed(book, 'brand', 1000)
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const late = await takeIn(book, [routed({ uid: 'a/b/2' })], { sequence })
+  expect(late.status).toBe('stale')
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']?.fetched).toBe(1)
+})
+
+test('a commit that is replayed answers as the first time and counts once', async () => {
+  const book = await tests.book()
+  const ask = JSON.stringify({
+    feed: 'brand',
+    seq: 0,
+    cid: randomUUID(),
+    gen: 1,
+    fp: 'f',
+    horizon: 1e9,
+    retention: book.retention,
+    detail_wait: 1000,
+    requested: 1,
+    caught_up: true,
+    backfill: false,
+    events: [
+      {
+        u: 'a/b/1',
+        rid: book.digests.recordId('a/b/1'),
+        sv: 'high',
+        rk: 4,
+        ty: 'x',
+        seen: book.digests.seenMark('brand', 'a/b/1'),
+        l: {},
+        w: [],
+        dt: false,
+        items: [
+          { d: 'soc', k: 'soc', q: ['root'], ...book.digests.claimMark('a/b/1', 'high', 'soc') },
+        ],
+      },
+    ],
+    bad: [],
+  })
+  const run = () => runScript(tests.redis, 'commit-page', [book.key()], [ask, '{}', '{}'])
+  expect(await run()).toBe(await run())
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ fetched: 1, new: 1 })
+})
+
+test('a newer configuration owns the cursor: an older one is told so', async () => {
+  const book = await tests.book()
+  const walk = {
+    fingerprint: 'new',
+    body: {},
+    cursor: 'x',
+    reason: 'first' as const,
+    startedAtMs: 0,
+  }
+  await takeIn(book, [], { generation: 2, walk })
+  expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
+  const same = await takeIn(book, [], { generation: 1, walk })
+  expect(same.status).toBe('committed')
+})
+
+test('a malformed item is quarantined once, and its entry closes when the uid parses', async () => {
+  const book = await tests.book()
+  const malformed = [{ uid: 'a/b/9', problem: 'metadata.severity: not a string', raw: '{"bad":1}' }]
+  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { malformed })).toMatchObject({
+    counts: { fetched: 2, new: 1, quarantined: 1 },
+  })
+  expect(await takeIn(book, [], { malformed })).toMatchObject({
+    counts: { duplicate: 1, quarantined: 0 },
+  })
+  expect(await tests.redis.hlen(book.key('quarantine'))).toBe(1)
+  await takeIn(book, [routed({ uid: 'a/b/9' })])
+  expect(await tests.redis.hlen(book.key('quarantine'))).toBe(0)
+  await expectConservation(book)
+})
+
+test('the floor is fixed by the first poll and stays', async () => {
+  const book = await tests.book()
+  const first = await openFeed(book, 'brand', 60_000)
+  const second = await openFeed(book, 'brand', 999_000)
+  expect(first.nowMs - first.floorMs).toBe(60_000)
+  expect(second.floorMs).toBe(first.floorMs)
+})
+
+test('what a page says of a feed is kept: cursor, last success, end of the feed, newest event', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 5_000 })], {
+    isCaughtUp: false,
+    isBackfilling: true,
+  })
+  const midway = await openFeed(book, 'brand', 0)
+  expect(midway).toMatchObject({
+    sequence: 1,
+    newestMs: 5_000,
+    lastCaughtUpMs: undefined,
+    isBackfilling: true,
+  })
+  expect(midway.walk?.cursor).toBe('c')
+  await takeIn(book, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })])
+  const ended = await openFeed(book, 'brand', 0)
+  expect(ended.newestMs).toBe(5_000)
+  expect(ended.lastCaughtUpMs).toBe(ended.lastSuccessMs)
+})
+
+test('an event dated in the future does not carry the newest time past now', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
+  const state = await openFeed(book, 'brand', 0)
+  expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
+})
+
+test('a payload keeps numbers, empty lists and unicode as they were', async () => {
+  const book = await tests.book()
+  const event = routed({
+    uid: 'a/b/1',
+    tags: [],
+    identifiers: [{ id: 406_285_232_303, name: 'ünï' }],
+  })
+  await takeIn(book, [event])
+  const payload = await readPayload(book, book.digests.recordId('a/b/1'))
+  expect(payload?.event).toEqual(event.event)
+})

@@ -1,0 +1,242 @@
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createTransport, type Transporter } from 'nodemailer'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { post, type Answer } from './client.ts'
+
+let sandbox: Sandbox
+let heard: Received[]
+
+beforeEach(async () => {
+  sandbox = await startSandbox({ slackLimit: { perSecond: 1, burst: 3 } })
+  heard = []
+  sandbox.onReceived((message) => heard.push(message))
+})
+afterEach(() => sandbox.close())
+
+describe('Slack', () => {
+  test('a message is taken, and known by the event that it names', async () => {
+    const { uid } = sandbox.addEvent({ uid: 'domain/flare/examp1e.com' })
+    const text = 'see `domain/flare/examp1e[.]com` &amp; more'
+    const blocks = [{ type: 'section', text: { type: 'mrkdwn', text } }]
+    const answer = await post(sandbox.slackUrl, { text: 'new event', blocks })
+    expect(answer).toMatchObject({ status: 200, text: 'ok' })
+    expect(sandbox.received.slack).toMatchObject([{ id: uid, uids: [uid], json: { blocks } }])
+    expect(heard).toEqual(sandbox.received.slack)
+  })
+
+  test('a uid inside a link is found too', async () => {
+    const { uid } = sandbox.addEvent({ uid: 'chat_message/telegram/12/34' })
+    const link = `https://app.example.com/#/uid?uid=${encodeURIComponent(uid)}`
+    await post(sandbox.slackUrl, { text: `<${link}|open>` })
+    expect(sandbox.received.slack[0]?.uids).toEqual([uid])
+  })
+
+  test('what Slack would refuse is refused in its words, and not kept', async () => {
+    const blocks = [{ type: 'header', text: { type: 'plain_text', text: 'x'.repeat(151) } }]
+    expect(await post(sandbox.slackUrl, { text: 'x', blocks })).toMatchObject({
+      status: 400,
+      text: 'invalid_blocks',
+    })
+    expect(await post(sandbox.slackUrl, 'no JSON')).toMatchObject({ text: 'invalid_payload' })
+    expect(await post(sandbox.slackUrl, {})).toMatchObject({ text: 'no_text' })
+    expect(sandbox.received.slack).toEqual([])
+  })
+
+  test('beyond a burst of three, one message a second: per URL', async () => {
+    const answers: Answer[] = []
+    for (let count = 0; count < 4; count++) {
+      answers.push(await post(sandbox.slackUrl, { text: 'x' }))
+    }
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
+    expect(answers[3]!.headers.get('retry-after')).toBe('1')
+    expect((await post(`${sandbox.url}/slack/other`, { text: 'x' })).status).toBe(200)
+  })
+
+  test('a lost answer: the message was taken all the same', async () => {
+    sandbox.faults.add({ on: '/slack/*', effect: 'lose-answer', times: 1 })
+    await expect(post(sandbox.slackUrl, { text: 'x' })).rejects.toThrow('fetch failed')
+    expect(sandbox.received.slack).toHaveLength(1)
+  })
+})
+
+describe('webhook', () => {
+  const now = (): number => Math.floor(Date.now() / 1000)
+
+  function sign(body: string, timestamp: number, secret = sandbox.webhookSecret): string {
+    const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+    const mac = createHmac('sha256', key).update(`msg_1.${timestamp}.${body}`).digest('base64')
+    return `v1,${mac}`
+  }
+
+  function send(body: string, timestamp: number, signature: string): Promise<Answer> {
+    return post(sandbox.webhookUrl, body, {
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(timestamp),
+      'webhook-signature': signature,
+    })
+  }
+
+  test('a signed message is taken with its id, its headers and its exact body', async () => {
+    const { uid } = sandbox.addEvent()
+    const body = JSON.stringify({ type: 'x', data: { uid } }, null, 2)
+    expect((await send(body, now(), sign(body, now()))).status).toBe(204)
+    expect(sandbox.received.webhook).toMatchObject([
+      { id: 'msg_1', body, uids: [uid], to: '/hooks/siem', headers: { 'webhook-id': 'msg_1' } },
+    ])
+  })
+
+  test('one good signature among several is enough', async () => {
+    const old = `whsec_${Buffer.from('an old secret of thirty-two bytes').toString('base64')}`
+    const signatures = `${sign('{}', now(), old)} ${sign('{}', now())}`
+    expect((await send('{}', now(), signatures)).status).toBe(204)
+    expect((await send('{}', now(), sign('{}', now(), old))).status).toBe(401)
+  })
+
+  test.each([
+    ['a changed body', () => send('{"a":2}', now(), sign('{"a":1}', now()))],
+    ['an old timestamp', () => send('{}', now() - 301, sign('{}', now() - 301))],
+    ['a timestamp from the future', () => send('{}', now() + 302, sign('{}', now() + 302))],
+    ['a timestamp that was not signed', () => send('{}', now() - 1, sign('{}', now()))],
+    ['another version', () => send('{}', now(), sign('{}', now()).replace('v1,', 'v2,'))],
+    ['no signature', () => post(sandbox.webhookUrl, '{}')],
+  ])('%s is refused, and not kept', async (_name, attempt) => {
+    expect((await attempt()).status).toBe(401)
+    expect(sandbox.received.webhook).toEqual([])
+  })
+
+  test('where none is required, an unsigned message passes, a wrong signature does not', async () => {
+    const lenient = await startSandbox({ requireSignature: false })
+    expect((await post(lenient.webhookUrl, '{}')).status).toBe(204)
+    const headers = { 'webhook-id': 'a', 'webhook-timestamp': '1', 'webhook-signature': 'v1,x' }
+    expect((await post(lenient.webhookUrl, '{}', headers)).status).toBe(401)
+    await lenient.close()
+  })
+
+  test('a lost answer, a redirect and a gone receiver on request', async () => {
+    sandbox.faults.add({ on: '/hooks/*', effect: 'lose-answer', times: 1 })
+    await expect(send('{}', now(), sign('{}', now()))).rejects.toThrow('fetch failed')
+    expect(sandbox.received.webhook).toHaveLength(1)
+    sandbox.faults.add({ on: '/hooks/*', effect: 'status', status: 410, times: 1 })
+    expect((await send('{}', now(), sign('{}', now()))).status).toBe(410)
+    expect(sandbox.received.webhook).toHaveLength(1)
+  })
+})
+
+describe('e-mail', () => {
+  let transport: Transporter
+  beforeEach(() => {
+    transport = createTransport({ url: sandbox.smtpUrl })
+  })
+  afterEach(() => transport.close())
+
+  const mail = {
+    from: 'tocsin@example.com',
+    to: ['one@example.com', 'two@example.com'],
+    messageId: '<e1@tocsin.example>',
+  }
+
+  test('a mail is taken and read: headers, subject, text, HTML, attachment', async () => {
+    const { uid } = sandbox.addEvent({ uid: 'paste/site/größe' })
+    await transport.sendMail({
+      ...mail,
+      subject: 'Größe: критично 🔥 and a subject long enough that it must be folded somewhere',
+      text: `Ereignis ${uid}\n${'ä'.repeat(200)}`,
+      html: `<b>${uid}</b>`,
+      attachments: [{ filename: 'events.csv', content: 'a,b\n1,2\n' }],
+    })
+    expect(sandbox.received.email).toMatchObject([
+      {
+        id: '<e1@tocsin.example>',
+        to: 'one@example.com,two@example.com',
+        uids: [uid],
+        mail: {
+          from: 'tocsin@example.com',
+          recipients: ['one@example.com', 'two@example.com'],
+          subject: 'Größe: критично 🔥 and a subject long enough that it must be folded somewhere',
+          html: `<b>${uid}</b>`,
+          attachments: [{ name: 'events.csv', content: 'a,b\n1,2\n' }],
+        },
+      },
+    ])
+    expect(sandbox.received.email[0]?.mail?.text).toContain('ä'.repeat(200))
+  })
+
+  test('a recipient can be refused while the others are served', async () => {
+    sandbox.faults.add({
+      on: 'smtp:rcpt',
+      recipient: 'two@example.com',
+      effect: 'status',
+      status: 550,
+    })
+    const info = await transport.sendMail({ ...mail, text: 'x' })
+    expect(info.rejected).toEqual(['two@example.com'])
+    expect(sandbox.received.email).toMatchObject([{ mail: { recipients: ['one@example.com'] } }])
+  })
+
+  test.each([
+    ['smtp:connect', 421],
+    ['smtp:mail', 451],
+    ['smtp:rcpt', 452],
+    ['smtp:data', 554],
+  ])('%s can be refused with %i', async (on, status) => {
+    sandbox.faults.add({ on, effect: 'status', status })
+    await expect(transport.sendMail({ ...mail, text: 'x' })).rejects.toMatchObject({
+      responseCode: status,
+    })
+    expect(sandbox.received.email).toEqual([])
+  })
+
+  test('a login is accepted, or refused on request', async () => {
+    const url = sandbox.smtpUrl.replace('smtp://', 'smtp://user:secret@')
+    const withLogin = createTransport({ url })
+    await withLogin.sendMail({ ...mail, text: 'x' })
+    expect(sandbox.received.email).toHaveLength(1)
+    sandbox.faults.add({ on: 'smtp:auth', effect: 'status', status: 535 })
+    await expect(withLogin.sendMail({ ...mail, text: 'x' })).rejects.toMatchObject({
+      code: 'EAUTH',
+    })
+    withLogin.close()
+  })
+
+  test('a lost answer: the mail was taken all the same; a cut one was not', async () => {
+    sandbox.faults.add({ on: 'smtp:data', effect: 'refuse', times: 1 })
+    await expect(transport.sendMail({ ...mail, text: 'x' })).rejects.toThrow(/closed|reset/i)
+    expect(sandbox.received.email).toHaveLength(0)
+    sandbox.faults.add({ on: 'smtp:data', effect: 'lose-answer', times: 1 })
+    await expect(transport.sendMail({ ...mail, text: 'x' })).rejects.toThrow(/closed|reset/i)
+    expect(sandbox.received.email).toHaveLength(1)
+  })
+
+  test('a client that leaves in the middle of a mail leaves nothing behind', async () => {
+    const { hostname, port } = new URL(sandbox.smtpUrl)
+    const socket = connect(Number(port), hostname)
+    const lines = ['EHLO x', 'MAIL FROM:<a@b.example>', 'RCPT TO:<c@d.example>', 'DATA']
+    for (const line of [...lines, 'Subject: half']) {
+      await once(socket, 'data')
+      socket.write(`${line}\r\n`)
+    }
+    socket.destroy()
+    await once(socket, 'close')
+    await transport.sendMail({ ...mail, text: 'x' })
+    expect(sandbox.received.email).toHaveLength(1)
+  })
+
+  test('a hanging mail is never answered, and closing ends it', async () => {
+    sandbox.faults.add({ on: 'smtp:data', effect: 'hang' })
+    const hanging = transport.sendMail({ ...mail, text: 'x' })
+    await expect.poll(() => sandbox.faults.list()[0]?.hits).toBe(1)
+    await Promise.all([expect(hanging).rejects.toThrow(/closed|reset/i), sandbox.close()])
+  })
+})
+
+test('only so many messages are kept as asked', async () => {
+  const small = await startSandbox({ keep: 20, requireSignature: false })
+  for (let count = 0; count < 25; count++) await post(small.webhookUrl, JSON.stringify({ count }))
+  expect(small.received.webhook.length).toBeLessThanOrEqual(22)
+  expect(small.received.webhook.at(-1)?.json).toEqual({ count: 24 })
+  await small.close()
+})

@@ -1,0 +1,321 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock, type Clock } from '../../../../src/runtime/clock.ts'
+import { createLogger } from '../../../../src/runtime/logger.ts'
+import { secretFromFile, secretFromText } from '../../../../src/runtime/secret.ts'
+import type { EmailConfig } from '../../../../src/sinks/email/config.ts'
+import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
+import { SinkError, type Delivery, type Sink } from '../../../../src/sinks/sink.ts'
+import { aDelivery, aMember } from '../../../support/deliveries.ts'
+import { parseMail } from './parse-mail.ts'
+import { startRawSmtpServer, type RawSmtpServer } from './raw-smtp-server.ts'
+import { testCertificate, testKey } from './test-certificate.ts'
+
+/** Connects to this machine, and yet is not one of the names under which mail may go in clear. */
+const notLoopback = '0.0.0.0'
+
+describe('a mail', () => {
+  test('says by its headers what it is, whence it comes and that nobody should answer', async () => {
+    const server = await rawServer()
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
+    await send(sink)
+    const { headers } = parseMail(server.mails[0]!)
+    expect(Object.fromEntries(headers)).toMatchObject({
+      from: 'Tocsin <tocsin@example.com>',
+      to: 'oncall@example.com',
+      subject: '[HIGH] Stealer log: infection on alice',
+      date: 'Sun, 01 Nov 2026 12:34:56 +0000',
+      'message-id': '<0123456789abcdef.d876c66bad34ef8c@example.com>',
+      'in-reply-to': '<brand.2026-11-01.tocsin@example.com>',
+      references: '<brand.2026-11-01.tocsin@example.com>',
+      'list-id': '<brand.tocsin.example.com>',
+      'auto-submitted': 'auto-generated',
+      'x-auto-response-suppress': 'All',
+    })
+    expect(server.commands).toContain('MAIL FROM:<tocsin@example.com>')
+    expect(server.commands).toContain('RCPT TO:<oncall@example.com>')
+  })
+
+  test('has the facts in plain text and in HTML', async () => {
+    const server = await rawServer()
+    await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
+    const { text, html } = parseMail(server.mails[0]!)
+    for (const part of [text, html]) {
+      expect(part).toContain('example[.]com')
+      expect(part).toContain('stealer_log/stealer_logs_live/12345')
+      expect(part).toContain('2026-11-01 12:01 UTC')
+      expect(part).toContain('0123456789abcdef')
+    }
+    expect(text).toContain('Open event: https://app.example.com/')
+    expect(html).toContain('<a href="https://app.example.com/')
+  })
+
+  test('keeps its Message-ID on every attempt, with the time of the attempt as its date', async () => {
+    const server = await rawServer()
+    let now = Date.UTC(2026, 10, 1, 12, 34, 56)
+    const clock = { ...systemClock, now: () => now }
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }, clock)
+    await send(sink)
+    now += 60_000
+    await send(sink, { attempt: 2, mayBeRepeat: true })
+    const [first, second] = server.mails.map((mail) => parseMail(mail).headers)
+    expect(second!.get('message-id')).toBe(first!.get('message-id'))
+    expect(second!.get('date')).toBe('Sun, 01 Nov 2026 12:35:56 +0000')
+    expect(second!.get('tocsin-possible-repeat')).toBe('true')
+  })
+
+  test('with line breaks in the feed’s text has no header more', async () => {
+    const server = await rawServer()
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
+    const member = aMember()
+    const event = {
+      ...member.event,
+      severity: 'high\r\nBcc: a@evil.example',
+      type: 'x\r\nX-Forged: yes',
+      identifiers: [{ id: 1, name: 'y\nX-Forged: yes\n\nbody' }],
+    }
+    await send(sink, { members: [{ ...member, feed: 'brand\r\nX-Forged: yes', event }] })
+    const names = [...parseMail(server.mails[0]!).headers.keys()]
+    expect(names).not.toContain('bcc')
+    expect(names).not.toContain('x-forged')
+  })
+})
+
+describe('recipients', () => {
+  test('are a destination each, by an id that does not tell the address', () => {
+    const to = ['oncall@example.com', 'Ops@Example.com', 'ops@example.com']
+    const { destinations } = emailSink({ smtp: 'smtp://127.0.0.1', to })
+    expect(destinations.map(({ id }) => id)).toEqual([
+      'oncall:d876c66bad34ef8c',
+      'oncall:af3c82544f648b38',
+    ])
+    expect(destinations[0]!.label).toBe('oncall@example.com')
+  })
+
+  test('get their own mail each, with an id of its own', async () => {
+    const server = await rawServer()
+    const to = ['one@example.com', 'two@example.com']
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, to })
+    for (const destination of sink.destinations) await send(sink, { destination })
+    const headers = server.mails.map((mail) => parseMail(mail).headers)
+    expect(headers.map((each) => each.get('to'))).toEqual(to)
+    expect(new Set(headers.map((each) => each.get('message-id'))).size).toBe(2)
+  })
+
+  test('that a delivery brings along, and the configuration does not know, get nothing', async () => {
+    const server = await rawServer()
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
+    const destination = { id: 'oncall:0000000000000000', label: 'evil@example.net' }
+    expect((await failureOf(sink, { destination })).reason).toBe('misconfigured')
+    expect(server.commands).toEqual([])
+  })
+})
+
+describe('connections', () => {
+  test('are used again, and replaced without loss when the server closed them meanwhile', async () => {
+    const server = await rawServer()
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
+    for (const id of ['one', 'two']) await send(sink, { id })
+    expect(server.commands.filter((line) => line.startsWith('EHLO'))).toHaveLength(1)
+    server.dropConnections()
+    await expect.poll(() => server.openConnections()).toBe(0)
+    await send(sink, { id: 'three' })
+    expect(server.mails).toHaveLength(3)
+  })
+
+  test('of an aborted send that the server had not yet let begin lose no answer', async () => {
+    const server = await rawServer()
+    server.script({ RCPT: 'hang' })
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}` })
+    const stop = new AbortController()
+    const failed = failureOf(sink, {}, stop.signal)
+    await expect.poll(() => server.commands.some((line) => line.startsWith('RCPT'))).toBe(true)
+    stop.abort()
+    expect((await failed).reason).toBe('unavailable')
+  })
+
+  test.each(['GREETING', 'MAIL', 'END'] as const)(
+    'closed at %s are not tried a second time by the library',
+    async (step) => {
+      const server = await rawServer()
+      server.script({ [step]: 'close' })
+      await failureOf(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
+      expect(server.connections()).toBe(1)
+    },
+  )
+
+  test('use the password as its file reads now', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'email-sink-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const file = join(folder, 'smtp')
+    const { port } = await smtpServer({ onAuth: acceptPassword('new-one') })
+    const sink = createEmailSink(
+      { ...config, to: ['oncall@example.com'], smtp: secretFromFile(file) },
+      environment(),
+    )
+    onTestFinished(() => sink.close())
+    expect((await failureOf(sink)).message).toContain('smtp_file')
+    writeFileSync(file, `smtp://relay:old-one@127.0.0.1:${port}\n`)
+    const refused = await failureOf(sink)
+    expect(refused.reason).toBe('unauthorized')
+    expect(refused.message).not.toContain('old-one')
+    writeFileSync(file, `smtp://relay:new-one@127.0.0.1:${port}\n`)
+    await send(sink)
+  })
+})
+
+describe('encryption', () => {
+  const withPassword = (port: number, scheme = 'smtp'): string =>
+    `${scheme}://relay:pw-1@${notLoopback}:${port}`
+  const encrypted = { onAuth: acceptPassword('pw-1') }
+
+  test('begins before the password off loopback', async () => {
+    trustTestCertificate()
+    const { port, mails, secured } = await smtpServer(encrypted)
+    await send(emailSink({ smtp: withPassword(port) }))
+    expect(mails).toHaveLength(1)
+    expect(secured).toEqual([true])
+  })
+
+  test('from the first byte is what smtps:// stands for', async () => {
+    trustTestCertificate()
+    const { port, secured } = await smtpServer({ ...encrypted, secure: true })
+    await send(emailSink({ smtp: withPassword(port, 'smtps') }))
+    expect(secured).toEqual([true])
+  })
+
+  test.each(['smtp', 'smtps'])('with an unknown certificate ends %s:// there', async (scheme) => {
+    const { port, secured } = await smtpServer({ ...encrypted, secure: scheme === 'smtps' })
+    const error = await failureOf(emailSink({ smtp: withPassword(port, scheme) }))
+    expect(error.reason).toBe('misconfigured')
+    expect(secured).toEqual([])
+  })
+
+  test('that the server does not offer ends the send before the password', async () => {
+    const server = await rawServer()
+    const error = await failureOf(emailSink({ smtp: withPassword(server.port) }))
+    expect(error.reason).toBe('misconfigured')
+    expect(server.commands.map((line) => line.slice(0, 8))).toEqual(['EHLO [12', 'STARTTLS'])
+  })
+
+  test('is used where a server on loopback offers it, whatever its certificate', async () => {
+    const { port, secured } = await smtpServer(encrypted)
+    await send(emailSink({ smtp: `smtp://relay:pw-1@127.0.0.1:${port}` }))
+    expect(secured).toEqual([true])
+  })
+
+  test('is left out by the operator’s word', async () => {
+    const server = await rawServer()
+    await send(emailSink({ smtp: withPassword(server.port), tls: 'off' }))
+    expect(server.mails).toHaveLength(1)
+  })
+})
+
+test.each(['smtp://', 'https://mail.example.com', 'smtp://user:%zz@mail.example.com', 'pw-1'])(
+  'the URL %s is refused without repeating it',
+  async (smtp) => {
+    const error = await failureOf(emailSink({ smtp }))
+    expect(error.reason).toBe('misconfigured')
+    expect(error.message.replace('smtp://host', '')).not.toContain(smtp)
+  },
+)
+
+const config = {
+  name: 'oncall',
+  type: 'email',
+  from: 'tocsin@example.com',
+  tls: 'required',
+  limitPerSecond: undefined,
+} as const
+
+function environment(clock?: Clock): { logger: ReturnType<typeof createLogger>; clock: Clock } {
+  const fixed = { ...systemClock, now: () => Date.UTC(2026, 10, 1, 12, 34, 56) }
+  return { logger: createLogger({ level: 'silent' }), clock: clock ?? fixed }
+}
+
+function emailSink(
+  options: Partial<Omit<EmailConfig, 'smtp'>> & { smtp: string },
+  clock?: Clock,
+): Sink {
+  const smtp = secretFromText(options.smtp)
+  const sink = createEmailSink(
+    { ...config, ...options, smtp, to: options.to ?? ['oncall@example.com'] },
+    environment(clock),
+  )
+  onTestFinished(() => sink.close())
+  return sink
+}
+
+async function send(sink: Sink, overrides: Partial<Delivery> = {}): Promise<void> {
+  await sink.send(aDelivery(sink, overrides), { signal: AbortSignal.timeout(10_000) })
+}
+
+async function failureOf(
+  sink: Sink,
+  overrides: Partial<Delivery> = {},
+  signal = AbortSignal.timeout(10_000),
+): Promise<SinkError> {
+  const error = await sink.send(aDelivery(sink, overrides), { signal }).catch((e: unknown) => e)
+  if (error instanceof SinkError) return error
+  throw new Error(`expected a SinkError, not ${JSON.stringify(error)}`, { cause: error })
+}
+
+async function rawServer(): Promise<RawSmtpServer> {
+  const server = await startRawSmtpServer()
+  onTestFinished(() => server.refuse())
+  return server
+}
+
+interface RunningServer {
+  port: number
+  mails: string[]
+  /** For each sign-in: was it under TLS? */
+  secured: boolean[]
+}
+
+async function smtpServer(options: SMTPServerOptions): Promise<RunningServer> {
+  const mails: string[] = []
+  const secured: boolean[] = []
+  const server = new SMTPServer({
+    key: testKey,
+    cert: testCertificate,
+    ...options,
+    disableReverseLookup: true,
+    onAuth(auth, session, callback) {
+      secured.push(session.secure)
+      options.onAuth?.call(this, auth, session, callback)
+    },
+    onData(stream, _session, callback) {
+      let mail = ''
+      stream.on('data', (chunk: Buffer) => (mail += chunk.toString('latin1')))
+      stream.on('end', () => {
+        mails.push(mail)
+        callback()
+      })
+    },
+  })
+  server.on('error', () => undefined)
+  server.listen(0, '127.0.0.1')
+  await once(server.server, 'listening')
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())))
+  return { port: (server.server.address() as AddressInfo).port, mails, secured }
+}
+
+function acceptPassword(password: string): NonNullable<SMTPServerOptions['onAuth']> {
+  return (auth, _session, callback) => {
+    if (auth.password === password) callback(null, { user: auth.username })
+    else callback(new Error(`not ${auth.password}`))
+  }
+}
+
+function trustTestCertificate(): void {
+  const usual = getCACertificates()
+  setDefaultCACertificates([...usual, testCertificate])
+  onTestFinished(() => setDefaultCACertificates(usual))
+}

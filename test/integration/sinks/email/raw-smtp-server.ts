@@ -1,0 +1,128 @@
+/**
+ * An SMTP server in the raw: says what a test wants at any step, and can cut the connection or fall
+ * silent there. No TLS; AUTH PLAIN is offered and taken. Mails taken whole are kept, answered or not.
+ */
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+
+export type Step = 'GREETING' | 'EHLO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'BODY' | 'END'
+
+/** A reply line; `cut`: the connection is reset instead, `close`: ended; `hang`: nothing is said. */
+export type Replies = Partial<Record<Step, string>>
+
+export interface RawSmtpServer {
+  readonly port: number
+  /** `DATA` to the final dot, unstuffed, oldest first. */
+  readonly mails: string[]
+  /** Every command line, oldest first. */
+  readonly commands: string[]
+  script(replies: Replies): void
+  openConnections(): number
+  /** Connections ever opened. */
+  connections(): number
+  /** Ends the connections that are open, as a server does after its idle time. */
+  dropConnections(): void
+  refuse(): Promise<void>
+  listen(): Promise<void>
+}
+
+const usual: Record<Step, string> = {
+  GREETING: '220 raw.test ESMTP',
+  EHLO: '250-raw.test\r\n250-AUTH PLAIN\r\n250 8BITMIME',
+  AUTH: '235 2.7.0 welcome',
+  MAIL: '250 2.1.0 ok',
+  RCPT: '250 2.1.5 ok',
+  DATA: '354 go on',
+  BODY: '',
+  END: '250 2.0.0 queued as 4F3A',
+}
+
+export async function startRawSmtpServer(): Promise<RawSmtpServer> {
+  const sockets = new Set<Socket>()
+  const mails: string[] = []
+  const commands: string[] = []
+  let replies: Replies = {}
+  let port = 0
+  let connections = 0
+
+  function reply(socket: Socket, step: Step): boolean {
+    const text = replies[step] ?? usual[step]
+    if (text === 'cut') socket.resetAndDestroy()
+    else if (text === 'close') socket.end()
+    else if (text !== 'hang' && text !== '') socket.write(`${text}\r\n`)
+    return /^[23]/.test(text)
+  }
+
+  function serve(socket: Socket): void {
+    let isBody = false
+    let buffer = ''
+    reply(socket, 'GREETING')
+    socket.on('data', (chunk) => {
+      buffer += chunk.toString('latin1')
+      if (isBody && replies.BODY !== undefined) reply(socket, 'BODY')
+      for (let end = endOf(buffer); end !== undefined; end = endOf(buffer)) {
+        const part = buffer.slice(0, end.at)
+        buffer = buffer.slice(end.at + end.length)
+        if (isBody) {
+          mails.push(part.replaceAll('\r\n..', '\r\n.'))
+          isBody = false
+          reply(socket, 'END')
+        } else isBody = command(socket, part)
+      }
+    })
+    const endOf = (text: string): { at: number; length: number } | undefined => {
+      const mark = isBody ? '\r\n.\r\n' : '\r\n'
+      const at = text.indexOf(mark)
+      return at === -1 ? undefined : { at, length: mark.length }
+    }
+  }
+
+  function command(socket: Socket, line: string): boolean {
+    commands.push(line)
+    const verb = line.slice(0, 4).toUpperCase()
+    if (verb === 'RSET' || verb === 'QUIT') socket.write('250 ok\r\n')
+    else if (verb in usual) return reply(socket, verb as Step) && verb === 'DATA'
+    else socket.write('502 what\r\n')
+    return false
+  }
+
+  const server = createServer((socket) => {
+    connections += 1
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => sockets.delete(socket))
+    serve(socket)
+  })
+
+  function dropConnections(): void {
+    for (const socket of sockets) socket.destroy()
+  }
+
+  async function listen(): Promise<void> {
+    if (server.listening) return
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+    port = (server.address() as AddressInfo).port
+  }
+
+  async function refuse(): Promise<void> {
+    if (!server.listening) return
+    const closed = once(server, 'close')
+    server.close()
+    dropConnections()
+    await closed
+  }
+
+  await listen()
+  return {
+    port,
+    mails,
+    commands,
+    script: (next) => (replies = next),
+    openConnections: () => sockets.size,
+    connections: () => connections,
+    dropConnections,
+    refuse,
+    listen,
+  }
+}

@@ -1,0 +1,236 @@
+/** Which failures lost an answer and which cannot have: the line that decides on "may be a repeat". */
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { once } from 'node:events'
+import type { AddressInfo, LookupFunction } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { isAnswerLost } from '../../../../src/sinks/sink.ts'
+import { freePort } from '../../../support/redis.ts'
+import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
+
+const wholeRequest = /\r\n\r\n\{.*\}$/s
+
+test('a refused connection loses no answer', async () => {
+  const sink = aWebhookSink(`http://127.0.0.1:${await freePort()}/`)
+  const error = await failureOf(send(sink))
+  expect(error).toMatchObject({
+    reason: 'unavailable',
+    message: expect.stringContaining('ECONNREFUSED'),
+  })
+})
+
+test('a name that does not resolve loses no answer', async () => {
+  const resolve: LookupFunction = (name, _options, callback) =>
+    callback(
+      Object.assign(new Error(`getaddrinfo ENOTFOUND ${name}`), { code: 'ENOTFOUND' }),
+      '',
+      0,
+    )
+  const sink = aWebhookSink('http://siem.test/hooks/tok', {}, { resolve })
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'unavailable' })
+})
+
+test('a resolver that never answers is given up with the signal, and loses no answer', async () => {
+  const asked = Promise.withResolvers<void>()
+  const sink = aWebhookSink('http://siem.test/', {}, { resolve: () => asked.resolve() })
+  const stop = new AbortController()
+  const failed = failureOf(send(sink, {}, stop.signal))
+  await asked.promise
+  const abortedAt = performance.now()
+  stop.abort()
+  expect(await failed).toMatchObject({ reason: 'unavailable' })
+  expect(performance.now() - abortedAt).toBeLessThan(1000)
+})
+
+test('a signal that aborts while connecting writes nothing, also when the connection comes later', async () => {
+  const server = await aTcpServer()
+  const held = Promise.withResolvers<() => void>()
+  const resolve: LookupFunction = (_name, _options, callback) =>
+    held.resolve(() => callback(null, [{ address: '127.0.0.1', family: 4 }]))
+  const sink = aWebhookSink(`http://siem.test:${server.port}/`, {}, { resolve })
+  const stop = new AbortController()
+  const failed = failureOf(send(sink, {}, stop.signal))
+  const letConnect = await held.promise
+  stop.abort()
+  expect(await failed).toMatchObject({ reason: 'unavailable' })
+  letConnect()
+  await expect.poll(() => server.connections()).toBe(1)
+  await sink.close()
+  expect(server.seen()).toBe('')
+})
+
+test('a server that accepts and closes at once may have read the request', async () => {
+  const server = await aTcpServer({ onConnect: (socket) => socket.destroy() })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'connection_lost' })
+})
+
+test('a server that reads the request and closes has lost the answer', async () => {
+  const server = await aTcpServer({
+    onBytes: (socket, seen) => void (wholeRequest.test(seen) && socket.end()),
+  })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'connection_lost' })
+  expect(server.seen()).toMatch(wholeRequest)
+})
+
+test('a server that reads the request and is silent is a time-out', async () => {
+  const server = await aTcpServer()
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  const stop = new AbortController()
+  const failed = failureOf(send(sink, {}, stop.signal))
+  await expect.poll(() => server.seen()).toMatch(wholeRequest)
+  stop.abort()
+  expect(await failed).toMatchObject({ reason: 'timeout' })
+})
+
+test('a server that stops reading in the middle of the request is a time-out', async () => {
+  const server = await aTcpServer({ onConnect: (socket) => socket.pause() })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  const stop = new AbortController()
+  const failed = failureOf(send(sink, {}, stop.signal))
+  await expect.poll(() => server.connections()).toBe(1)
+  stop.abort()
+  expect(isAnswerLost((await failed).reason)).toBe(true)
+})
+
+test.each([
+  ['cut in its status line', 'HTTP/1.1 20'],
+  ['cut in its headers', 'HTTP/1.1 200 OK\r\nContent-Le'],
+  ['not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
+])('an answer that is %s is lost', async (_title, bytes) => {
+  const server = await aTcpServer({
+    onBytes: (socket, seen) => void (wholeRequest.test(seen) && socket.end(bytes)),
+  })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'connection_lost' })
+})
+
+test.each([
+  ['cut', 'Content-Length: 100\r\n\r\nhalf'],
+  ['larger than 64 KiB', `Content-Length: 200000\r\n\r\n${'x'.repeat(200_000)}`],
+  [
+    'larger than 64 KiB in chunks',
+    `Transfer-Encoding: chunked\r\n\r\n30d40\r\n${'x'.repeat(200_000)}\r\n`,
+  ],
+])('a 200 whose body is %s is accepted', async (_title, rest) => {
+  const server = await aTcpServer({
+    onBytes: (socket, seen) =>
+      void (wholeRequest.test(seen) && socket.end(`HTTP/1.1 200 OK\r\n${rest}`)),
+  })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  expect(await send(sink)).toEqual({ answer: 'HTTP 200' })
+})
+
+test('a 200 whose body never ends is accepted when the time is up', async () => {
+  const answered = Promise.withResolvers<void>()
+  const server = await aTcpServer({
+    onBytes(socket, seen) {
+      if (!wholeRequest.test(seen)) return
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', () => answered.resolve())
+    },
+  })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  const sent = send(sink, {}, AbortSignal.timeout(500))
+  await answered.promise
+  expect(await sent).toEqual({ answer: 'HTTP 200' })
+})
+
+test('a 200 whose body is endless is accepted, and the connection is cut', async () => {
+  const cut = Promise.withResolvers<void>()
+  const server = await aTcpServer({
+    onBytes(socket, seen) {
+      if (!wholeRequest.test(seen)) return
+      const pour = (): boolean => socket.write(`4000\r\n${'x'.repeat(0x4000)}\r\n`)
+      socket.on('drain', pour).on('close', () => cut.resolve())
+      socket.write('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n')
+      while (pour());
+    },
+  })
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`)
+  expect(await send(sink)).toEqual({ answer: 'HTTP 200' })
+  await cut.promise
+})
+
+test('a kept connection that the server drops before the next request does not fail it', async () => {
+  const server = await anHttpServer()
+  const sink = aWebhookSink(server.url)
+  await send(sink)
+  await server.refuse()
+  await expect.poll(() => server.openConnections()).toBe(0)
+  await server.listen()
+  await send(sink)
+  expect(server.requests).toHaveLength(2)
+})
+
+test('a redirect is not followed', async () => {
+  const inner = await anHttpServer()
+  const server = await anHttpServer()
+  server.script({ status: 307, headers: { location: `${inner.url}/metadata` } })
+  const error = await failureOf(send(aWebhookSink(server.url)))
+  expect(error).toMatchObject({ reason: 'redirected', status: 307 })
+  expect(error.message).not.toContain('metadata')
+  expect(inner.requests).toEqual([])
+})
+
+test('a certificate that is not trusted is the operator to mend, and loses no answer', async () => {
+  const server = await anHttpsServer()
+  const sink = aWebhookSink(`https://localhost:${server.port}/hooks`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
+  expect(server.requests()).toBe(0)
+})
+
+test('a certificate for another host is the operator to mend, and loses no answer', async () => {
+  const server = await anHttpsServer()
+  trust(server.certificate)
+  const sink = aWebhookSink(`https://127.0.0.1:${server.port}/hooks`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
+  expect(server.requests()).toBe(0)
+})
+
+test('a trusted certificate is enough', async () => {
+  const server = await anHttpsServer()
+  trust(server.certificate)
+  await send(aWebhookSink(`https://localhost:${server.port}/hooks`))
+  expect(server.requests()).toBe(1)
+})
+
+test('a server that speaks no TLS loses no answer', async () => {
+  const server = await anHttpServer()
+  const sink = aWebhookSink(`https://127.0.0.1:${server.port}/hooks`)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'unavailable' })
+  expect(server.requests).toEqual([])
+})
+
+interface HttpsServer {
+  port: number
+  certificate: string
+  requests(): number
+}
+
+async function anHttpsServer(): Promise<HttpsServer> {
+  const folder = join(import.meta.dirname, '../../../fixtures/tls')
+  const certificate = readFileSync(join(folder, 'localhost-cert.pem'), 'utf8')
+  const key = readFileSync(join(folder, 'localhost-key.pem'), 'utf8')
+  let requests = 0
+  const server = createServer({ key, cert: certificate }, (request, response) => {
+    requests += 1
+    request.resume().on('end', () => response.end('ok'))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, certificate, requests: () => requests }
+}
+
+function trust(certificate: string): void {
+  const before = getCACertificates('default')
+  setDefaultCACertificates([...before, certificate])
+  onTestFinished(() => setDefaultCACertificates(before))
+}

@@ -1,0 +1,118 @@
+import { expect } from 'vitest'
+import { secretFromText } from '../../../../src/runtime/secret.ts'
+import type { Sink } from '../../../../src/sinks/sink.ts'
+import { createWebhookSink } from '../../../../src/sinks/webhook/webhook-sink.ts'
+import {
+  startHttpServer,
+  type HttpServer,
+  type ScriptedAnswer,
+} from '../../../support/http-server.ts'
+import {
+  describeSinkConformance,
+  hostileTexts,
+  type AnswerRow,
+  type Received,
+  type SinkDriver,
+} from '../../../support/sink-conformance.ts'
+
+interface WebhookDriver extends SinkDriver {
+  answer(answer: ScriptedAnswer): void
+}
+
+const pathToken = 'tok-7f3e9a51c2'
+const queryToken = 'qry-58d1b0e4aa'
+const signingSecret = 'sig-c04d9e77b1'
+
+describeSinkConformance<WebhookDriver>({
+  name: 'the webhook sink',
+  async create({ logger, clock }) {
+    const server = await startHttpServer()
+    const sink: Sink = createWebhookSink(
+      {
+        name: 'siem',
+        type: 'webhook',
+        url: secretFromText(`${server.url}/hooks/${pathToken}?key=${queryToken}`),
+        secrets: [secretFromText(signingSecret)],
+        allowPrivate: true,
+        batch: { max: 50, waitMs: 1000, maxBytes: 262_144 },
+        limitPerSecond: undefined,
+      },
+      { logger, clock },
+    )
+    return {
+      sink,
+      secrets: [pathToken, queryToken, signingSecret],
+      async accept() {
+        server.script({ status: 204 })
+        await server.listen()
+      },
+      answerLost: () => server.script('cut'),
+      hang: () => server.script('hang'),
+      refuse: () => server.refuse(),
+      answer: (answer) => server.script(answer),
+      received: () =>
+        server.requests.map(({ headers, body }) => ({
+          id: String(headers['webhook-id']),
+          text: body,
+          saysRepeat: headers['tocsin-possible-repeat'] === 'true',
+          saysTest: headers['tocsin-test'] === 'true' && JSON.parse(body).data.test === true,
+        })),
+      openConnections: () => server.openConnections(),
+      expectInert: (message) => expectInert(message, server),
+      stop: () => server.stop(),
+    }
+  },
+  answers: [
+    ...rows('redirected', [301, 302, 303, 304, 307, 308]),
+    ...rows('invalid', [400, 413, 422]),
+    ...rows('unauthorized', [401, 403]),
+    ...rows('gone', [410]),
+    ...rows('rejected', [402, 404, 405, 409, 415, 418, 451]),
+    ...rows('unavailable', [408, 425, 500, 501, 502, 503, 504, 599]),
+    ...rows('rate_limited', [429]),
+    waiting(429, 'rate_limited', '20', 20_000),
+    waiting(429, 'rate_limited', '0', 1000),
+    waiting(429, 'rate_limited', '86400', 900_000),
+    waiting(429, 'rate_limited', 'Sun, 06 Nov 1994 08:49:37 GMT', 1000),
+    waiting(503, 'unavailable', '120', 120_000),
+    {
+      title: 'a failure whose body echoes the request',
+      arrange: (driver) =>
+        driver.answer({ status: 400, body: `${pathToken} ${queryToken} ${signingSecret}` }),
+      reason: 'invalid',
+    },
+  ],
+})
+
+/** JSON on one line that parses back to the very text, and no header that a text would have forged. */
+function expectInert({ text }: Received, server: HttpServer): void {
+  expect(text).toBe(JSON.stringify(JSON.parse(text)))
+  expect(hostileTexts).toContain(JSON.parse(text).data.notes)
+  const headers = server.requests.flatMap((request) => Object.keys(request.headers))
+  expect(headers).not.toContain('x-forged')
+}
+
+function rows(
+  reason: AnswerRow<WebhookDriver>['reason'],
+  statuses: number[],
+): AnswerRow<WebhookDriver>[] {
+  return statuses.map((status) => ({
+    title: `status ${status}`,
+    arrange: (driver) => driver.answer({ status }),
+    reason,
+  }))
+}
+
+function waiting(
+  status: number,
+  reason: AnswerRow<WebhookDriver>['reason'],
+  retryAfter: string,
+  retryAfterMs: number,
+): AnswerRow<WebhookDriver> {
+  return {
+    title: `status ${status} with Retry-After: ${retryAfter}`,
+    arrange: (driver) => driver.answer({ status, headers: { 'retry-after': retryAfter } }),
+    reason,
+    retryAfterMs,
+  }
+}

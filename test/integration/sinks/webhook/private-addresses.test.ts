@@ -1,0 +1,88 @@
+/** Promise 9: webhooks cannot be pointed at private addresses unless allowed. */
+import type { LookupFunction } from 'node:net'
+import { expect, test } from 'vitest'
+import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
+
+/** The resolver of an attacker: whatever the name, this address. */
+function resolvingTo(...addresses: string[]): LookupFunction & { calls: () => number } {
+  let calls = 0
+  const resolve: LookupFunction = (_hostname, options, callback) => {
+    calls += 1
+    const [first = ''] = addresses
+    if (!options.all) return callback(null, first, 4)
+    callback(
+      null,
+      addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
+    )
+  }
+  return Object.assign(resolve, { calls: () => calls })
+}
+
+test.each([
+  'localhost',
+  '127.0.0.1',
+  '127.1',
+  '127.0.0.1.',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '017700000001',
+  '0',
+  '0.0.0.0',
+  '[::1]',
+  '[::]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[0:0:0:0:0:0:0:1]',
+])('https://%s is refused and nothing connects', async (host) => {
+  const server = await aTcpServer()
+  const sink = aWebhookSink(`https://${host}:${server.port}/hooks/tok-1?key=qry-2`, {
+    allowPrivate: false,
+  })
+  const error = await failureOf(send(sink))
+  expect(error.reason).toBe('forbidden_address')
+  expect(error.message).toMatch(/loopback|unspecified|IPv4-mapped|reserved/)
+  expect(error.message).toContain('allow_private')
+  expect(error.message).not.toMatch(/tok-1|qry-2/)
+  expect(server.connections()).toBe(0)
+})
+
+test('a name that leads to a private address at the connect is refused and nothing connects', async () => {
+  const server = await aTcpServer()
+  const resolve = resolvingTo('127.0.0.1', '::1')
+  const url = `https://siem.example.com:${server.port}/`
+  const sink = aWebhookSink(url, { allowPrivate: false }, { resolve })
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'forbidden_address' })
+  expect(resolve.calls()).toBe(1)
+  expect(server.connections()).toBe(0)
+})
+
+test('every connection asks the resolver anew, and the answer it judged is the one it uses', async () => {
+  const server = await aTcpServer()
+  const resolve = resolvingTo('127.0.0.1')
+  const url = `https://siem.example.com:${server.port}/`
+  const sink = aWebhookSink(url, { allowPrivate: false }, { resolve })
+  await failureOf(send(sink))
+  await failureOf(send(sink))
+  expect(resolve.calls()).toBe(2)
+  expect(server.connections()).toBe(0)
+})
+
+test('with allow_private the same addresses are reached, over http too', async () => {
+  const server = await anHttpServer()
+  await send(aWebhookSink(`http://127.0.0.1:${server.port}/a`))
+  await send(aWebhookSink(`http://localhost:${server.port}/b`))
+  expect(server.requests.map(({ path }) => path)).toEqual(['/a', '/b'])
+})
+
+test('plain http needs allow_private, and nothing connects', async () => {
+  const server = await aTcpServer()
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`, { allowPrivate: false })
+  const error = await failureOf(send(sink))
+  expect(error).toMatchObject({
+    reason: 'misconfigured',
+    message: expect.stringContaining('https'),
+  })
+  expect(server.connections()).toBe(0)
+})

@@ -1,0 +1,134 @@
+import { inspect } from 'node:util'
+import { createHmac } from 'node:crypto'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../../src/runtime/clock.ts'
+import { secretFromFile, secretFromText, secretOf } from '../../../../src/runtime/secret.ts'
+import { aMember } from '../../../support/deliveries.ts'
+import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
+
+const secret = `whsec_${Buffer.from('a signing key of twenty-four').toString('base64')}`
+const noon = Date.UTC(2026, 10, 1, 12, 0, 0, 999)
+const clock = { ...systemClock, now: () => noon }
+
+test('a delivery is one signed POST that a Standard Webhooks receiver can verify', async () => {
+  const server = await anHttpServer()
+  const sink = aWebhookSink(
+    `${server.url}/hooks/tok?key=qry`,
+    { secrets: [secretFromText(secret), secretFromText('the old one')] },
+    { clock },
+  )
+  expect(await send(sink, { id: 'd1', attempt: 3 })).toEqual({ answer: 'HTTP 200' })
+  const [{ method, path, headers, body } = expect.fail('nothing arrived')] = server.requests
+  expect([method, path]).toEqual(['POST', '/hooks/tok?key=qry'])
+  expect(headers).toMatchObject({
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    'user-agent': 'tocsin',
+    'webhook-id': 'd1',
+    'idempotency-key': 'd1',
+    'webhook-timestamp': String(Math.floor(noon / 1000)),
+    'tocsin-attempt': '3',
+  })
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
+  const signed = `d1.${Math.floor(noon / 1000)}.${body}`
+  const expected = createHmac('sha256', key).update(signed).digest('base64')
+  const old = createHmac('sha256', 'the old one').update(signed).digest('base64')
+  expect(headers['webhook-signature']).toBe(`v1,${expected} v1,${old}`)
+  expect(headers).not.toHaveProperty('tocsin-possible-repeat')
+  expect(headers).not.toHaveProperty('tocsin-test')
+})
+
+test('without a secret there is a timestamp and no signature', async () => {
+  const server = await anHttpServer()
+  await send(aWebhookSink(server.url))
+  expect(server.requests[0]?.headers).toHaveProperty('webhook-timestamp')
+  expect(server.requests[0]?.headers).not.toHaveProperty('webhook-signature')
+})
+
+test('a repeat differs in its headers and in no byte of its body', async () => {
+  const server = await anHttpServer()
+  const sink = aWebhookSink(server.url)
+  await send(sink, { attempt: 1 })
+  await send(sink, { attempt: 2, mayBeRepeat: true })
+  const [first, again] = server.requests
+  expect(again?.body).toBe(first?.body)
+  expect(again?.headers).toMatchObject({ 'tocsin-possible-repeat': 'true', 'tocsin-attempt': '2' })
+})
+
+test('the url and the secrets are read at every send', async () => {
+  const server = await anHttpServer()
+  let turn = 0
+  const sink = aWebhookSink('', {
+    url: secretOf(() => `${server.url}/${++turn}`),
+    secrets: [secretOf(() => `key ${turn}`)],
+  })
+  await send(sink)
+  await send(sink)
+  expect(server.requests.map(({ path }) => path)).toEqual(['/1', '/2'])
+  const signatures = server.requests.map(({ headers }) => headers['webhook-signature'])
+  expect(new Set(signatures).size).toBe(2)
+})
+
+test.each([
+  ['no URL at all', 'tok-1 qry-2'],
+  ['without a host', 'https:///'],
+  ['another scheme', 'ftp://siem.example.com/tok-1'],
+  ['a password', 'https://tok-1:qry-2@siem.example.com/'],
+  ['a user', 'https://tok-1@siem.example.com/'],
+])('a url that is %s is the operator to mend, and is not repeated', async (_title, url) => {
+  const error = await failureOf(send(aWebhookSink(url)))
+  expect(error.reason).toBe('misconfigured')
+  expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/tok-1|qry-2/)
+})
+
+test.each([
+  ['url', { url: secretFromFile('/nonexistent/url') }],
+  ['signing secret', { secrets: [secretFromFile('/nonexistent/secret')] }],
+  ['signing secret that is empty', { secrets: [secretFromText('')] }],
+  ['signing secret that is no base64', { secrets: [secretFromText('whsec_?')] }],
+])('an unusable %s is the operator to mend, and nothing is sent', async (_title, config) => {
+  const server = await aTcpServer()
+  const sink = aWebhookSink(`http://127.0.0.1:${server.port}/`, config)
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
+  expect(server.connections()).toBe(0)
+})
+
+test('answers that say much do not use up the connections', async () => {
+  const server = await anHttpServer()
+  server.script({ status: 200, body: 'x'.repeat(100_000) })
+  const sink = aWebhookSink(server.url)
+  const signal = AbortSignal.timeout(5000)
+  for (let turn = 0; turn < 3 * sink.concurrency; turn += 1) await send(sink, {}, signal)
+  expect(server.openConnections()).toBeLessThanOrEqual(sink.concurrency)
+})
+
+test('a batch goes out as one request with every member', async () => {
+  const server = await anHttpServer()
+  const batch = { max: 50, waitMs: 1000, maxBytes: 262_144 }
+  const sink = aWebhookSink(server.url, { batch, limitPerSecond: 2 })
+  expect(sink).toMatchObject({ batch, limitPerSecond: 2 })
+  await send(sink, { members: [aMember({ id: 'a' }), aMember({ id: 'b' })] })
+  const { data } = JSON.parse(server.requests[0]?.body ?? '')
+  expect(data.items.map((item: { id: string }) => item.id)).toEqual(['a', 'b'])
+})
+
+test('proxy variables of the environment are not heeded', async () => {
+  const proxy = await anHttpServer()
+  const server = await anHttpServer()
+  const before = { ...process.env }
+  onTestFinished(() => void (process.env = before))
+  for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) process.env[name] = proxy.url
+  await send(aWebhookSink(server.url))
+  expect(proxy.requests).toEqual([])
+  expect(server.requests).toHaveLength(1)
+})
+
+test('closing in the middle of a send ends it as an answer lost', async () => {
+  const server = await anHttpServer()
+  server.script('hang')
+  const sink = aWebhookSink(server.url)
+  const failed = failureOf(send(sink))
+  await expect.poll(() => server.requests.length).toBe(1)
+  await sink.close()
+  expect(await failed).toMatchObject({ reason: 'connection_lost' })
+})

@@ -1,0 +1,57 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/load.ts'
+import { configSchema } from '../../src/config/schema.ts'
+
+const folder = join(import.meta.dirname, '../../config')
+
+/** What an operator sets before the examples run. */
+const env = {
+  TOCSIN_BASE_URL: 'https://api.example.com',
+  TOCSIN_API_KEY: 'an-api-key',
+  SLACK_WEBHOOK_URL: 'https://hooks.slack.example/services/a/b/c',
+  SMTP_URL: 'smtp://user:password@mail.example.com:587',
+  SIEM_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+}
+
+const examples = readdirSync(folder).filter((file) => file.endsWith('.yaml'))
+
+test.each(examples)('%s loads, without a warning', (example) => {
+  expect(loadConfig({ path: join(folder, example), env }).warnings).toEqual([])
+})
+
+test.each(examples)('%s asks for no variable that the other examples do not', (example) => {
+  const text = readFileSync(join(folder, example), 'utf8').replaceAll(/#.*$/gm, '')
+  const required = [...text.matchAll(/\$\{(\w+)\}/g)].map(([, name]) => name)
+  expect(Object.keys(env)).toEqual(expect.arrayContaining(required))
+})
+
+test('the example of the README speaks of every section and every type of sink', () => {
+  const { config } = loadConfig({ path: join(folder, 'tocsin.yaml'), env })
+  expect(config.sinks.map(({ type }) => type)).toEqual(['slack', 'email', 'webhook'])
+  expect(config.route.routes.map(({ name }) => name)).toEqual(['urgent', 'medium'])
+  const text = readFileSync(join(folder, 'tocsin.yaml'), 'utf8')
+  const sections = Object.keys(configSchema()['properties'] as object)
+  expect(sections.filter((section) => !text.includes(`\n${section}:`))).toEqual([])
+})
+
+test('the JSON Schema is the one of this version: npm run --silent tocsin -- schema > config/tocsin.schema.json', () => {
+  const committed = readFileSync(join(folder, 'tocsin.schema.json'), 'utf8')
+  expect(committed).toBe(`${JSON.stringify(configSchema(), null, 2)}\n`)
+})
+
+test('every property of the JSON Schema is described, and no other is allowed beside it', () => {
+  const bare: string[] = []
+  const visit = (schema: unknown, path: string): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    const { properties, additionalProperties } = schema as Record<string, unknown>
+    if (properties && additionalProperties !== false) bare.push(`${path}: open`)
+    for (const [key, value] of Object.entries(properties ?? {})) {
+      if (!JSON.stringify(value).includes('"description"')) bare.push(`${path}.${key}`)
+    }
+    for (const [key, value] of Object.entries(schema)) visit(value, `${path}.${key}`)
+  }
+  visit(configSchema(), '')
+  expect(bare).toEqual([])
+})

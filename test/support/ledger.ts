@@ -1,0 +1,129 @@
+/** A book on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
+import { afterAll, beforeAll } from 'vitest'
+import { acceptPage, type Accepted, type Page, type RoutedEvent } from '../../src/intake/intake.ts'
+import { openBook, type Book } from '../../src/ledger/book.ts'
+import { readAccounting, scanPending, type Accounting } from '../../src/ledger/accounting.ts'
+import { openFeed } from '../../src/ledger/feed-state.ts'
+import { connectRedis, type Redis } from '../../src/redis/connection.ts'
+import { createKeys, type Keys } from '../../src/redis/keys.ts'
+import { createLogger } from '../../src/runtime/logger.ts'
+import { secretFromText } from '../../src/runtime/secret.ts'
+import type { ThreatEvent } from '../../src/events/threat-event.ts'
+import { aThreatEvent } from './events.ts'
+import { startRedis, type TestRedis } from './redis.ts'
+
+export const silent = createLogger({ level: 'silent' })
+
+const dayMs = 24 * 3_600_000
+
+export interface RedisForTests {
+  readonly server: TestRedis
+  readonly redis: Redis
+  /** Fresh keys: a prefix that no other test has. */
+  keys(): Keys
+  book(options?: { keys?: Keys; account?: string }): Promise<Book>
+}
+
+/** One server for a test file, started before its tests and gone after them. */
+export function redisForTests(): RedisForTests {
+  let server: TestRedis | undefined
+  let redis: Redis | undefined
+  let count = 0
+  beforeAll(async () => {
+    server = await startRedis()
+    redis = connectTo(server.url)
+  })
+  afterAll(async () => {
+    redis?.disconnect()
+    await server?.stop()
+  })
+  const keys = (): Keys => createKeys(`t${(count += 1)}`)
+  return {
+    get server() {
+      return server!
+    },
+    get redis() {
+      return redis!
+    },
+    keys,
+    book: (options = {}) =>
+      openBook({
+        redis: redis!,
+        keys: options.keys ?? keys(),
+        account: options.account ?? 'main',
+        config: ledgerConfig,
+      }),
+  }
+}
+
+export const ledgerConfig = {
+  dedupeHorizonMs: 90 * dayMs,
+  payloadRetentionMs: 14 * dayMs,
+  storyRetentionMs: 90 * dayMs,
+}
+
+export function connectTo(url: string): Redis {
+  return connectRedis({ url: secretFromText(url), prefix: 'unused', allowUnsafe: false }, silent)
+}
+
+/** An event routed to the given destinations; a destination `oncall:ab12` belongs to sink `oncall`. */
+export function routed(
+  overrides: Partial<ThreatEvent>,
+  destinations: string[] = ['soc'],
+  wantsDetail = false,
+): RoutedEvent {
+  return {
+    event: aThreatEvent(overrides),
+    decisions: [{ route: 'root', path: ['root'], why: [] }],
+    items: destinations.map((destination) => ({
+      sink: destination.split(':')[0]!,
+      destination,
+      routes: ['root'],
+    })),
+    wantsDetail,
+  }
+}
+
+/** Takes a page in as a poll of `feed` would, at the feed's current fence. */
+export async function takeIn(
+  book: Book,
+  events: RoutedEvent[],
+  page: Partial<Page> & { batchWaitMs?: number } = {},
+): Promise<Accepted> {
+  const feed = page.feed ?? 'brand'
+  const state = await openFeed(book, feed, dayMs)
+  const { batchWaitMs, ...rest } = page
+  return acceptPage(
+    book,
+    {
+      feed,
+      labels: {},
+      sequence: state.sequence,
+      generation: 1,
+      walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
+      requestedAtMs: state.nowMs,
+      isCaughtUp: true,
+      isBackfilling: false,
+      events,
+      malformed: [],
+      ...rest,
+    },
+    () => batchWaitMs,
+  )
+}
+
+/** Throws unless every event fetched and every item created is somewhere, and the records agree. */
+export async function expectConservation(book: Book): Promise<Accounting> {
+  const accounting = await readAccounting(book)
+  const scanned = await scanPending(book)
+  for (const [feed, account] of Object.entries(accounting.feeds)) {
+    if (account.unaccounted !== 0) throw new Error(`feed ${feed}: ${JSON.stringify(account)}`)
+  }
+  for (const [sink, account] of Object.entries(accounting.sinks)) {
+    const pending = Object.values(account.pending).reduce((sum, count) => sum + count, 0)
+    if (account.unaccounted !== 0 || pending !== (scanned[sink] ?? 0)) {
+      throw new Error(`sink ${sink}: ${JSON.stringify(account)}, records: ${scanned[sink] ?? 0}`)
+    }
+  }
+  return accounting
+}

@@ -1,0 +1,143 @@
+/** A service scripted over real HTTP, and replicas of the client: each with its own Redis connection. */
+import { connectRedis, type Redis } from '../../src/redis/connection.ts'
+import { createKeys, type Keys } from '../../src/redis/keys.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/logger.ts'
+import { secretFromText } from '../../src/runtime/secret.ts'
+import {
+  createServiceClient,
+  type ServiceClient,
+  type ServiceClientOptions,
+} from '../../src/service/client.ts'
+import type { AccountConfig } from '../../src/service/config.ts'
+import {
+  createOrganizations,
+  type Lane,
+  type Organizations,
+} from '../../src/service/pacing/organizations.ts'
+import { createTierLimiter } from '../../src/service/pacing/tier-limiter.ts'
+import { createTransport, type TransportLimits } from '../../src/service/transport/transport.ts'
+import { createTurns, type Turns } from '../../src/service/pacing/turns.ts'
+import type { HttpServer, ReceivedRequest, ScriptedAnswer } from './http-server.ts'
+
+export const testKey = 'fw_k3y-of-the-test'
+
+export function anAccount(given: Partial<AccountConfig> = {}): AccountConfig {
+  return {
+    name: 'main',
+    baseUrl: 'http://127.0.0.1:9',
+    apiKey: secretFromText(testKey),
+    tenantId: undefined,
+    organizationId: undefined,
+    limits: { search: 50, basic: 50 },
+    proxy: undefined,
+    caFile: undefined,
+    ...given,
+  }
+}
+
+export interface Replica {
+  client: ServiceClient
+  redis: Redis
+  keys: Keys
+  turns: Turns
+  organizations: Organizations
+  /** All that was logged, as one text. */
+  logged: () => string
+  stop(): Promise<void>
+}
+
+export interface ReplicaOptions extends Partial<
+  Pick<ServiceClientOptions, 'onRequest' | 'onTokenRefresh' | 'tokenLifetimeMs' | 'random'>
+> {
+  redisUrl: string
+  /** One for each test, so that tests share nothing. */
+  prefix: string
+  account: AccountConfig
+  clock?: Clock
+  transportLimits?: Partial<TransportLimits>
+}
+
+export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaOptions): Replica {
+  const { clock = systemClock, transportLimits = {} } = options
+  const lines: string[] = []
+  const destination = { write: (line: string) => void lines.push(line) }
+  const logger = createLogger({ level: 'trace', destination })
+  const config = { url: secretFromText(redisUrl), prefix, allowUnsafe: false }
+  const redis = connectRedis(config, logger)
+  const keys = createKeys(prefix)
+  const organizations = createOrganizations([account])
+  const limitOf = (lane: Lane): number => organizations.limitOf(lane)
+  const turns = createTurns({ limiter: createTierLimiter({ redis, keys, clock, limitOf }), clock })
+  const transport = createTransport({ account, clock, limits: transportLimits })
+  const parts = { account, redis, keys, logger, turns, organizations, clock, transport }
+  const client = createServiceClient({ ...options, ...parts })
+  return {
+    client,
+    redis,
+    keys,
+    turns,
+    organizations,
+    logged: () => lines.join(''),
+    async stop() {
+      turns.close()
+      await client.close()
+      redis.disconnect()
+    },
+  }
+}
+
+export interface PretendService {
+  /** Tokens given out, oldest first; `revoke` makes the service forget them. */
+  tokens: string[]
+  revoke(): void
+  /** Monotonic ms and path of every request. */
+  arrivals: { atMs: number; path: string }[]
+  /** How a request with a valid token is answered; a page without items unless said otherwise. */
+  answer(script: (request: ReceivedRequest) => ScriptedAnswer): void
+  /** How `/tokens/generate` is answered instead of by a token. */
+  generate(script: (() => ScriptedAnswer) | undefined): void
+  count(path: string): number
+}
+
+export function json(status: number, body: unknown, headers = {}): ScriptedAnswer {
+  const type = { 'content-type': 'application/json' }
+  return { status, headers: { ...type, ...headers }, body: JSON.stringify(body) }
+}
+
+/** Makes the server behave as the service does: tokens, their test, and whatever `answer` says. */
+export function pretendService(
+  server: HttpServer,
+  organizationId: number | null = 7,
+): PretendService {
+  const tokens: string[] = []
+  const valid = new Set<string>()
+  const arrivals: PretendService['arrivals'] = []
+  let answer = (_request: ReceivedRequest): ScriptedAnswer => json(200, { items: [], next: null })
+  let generate: (() => ScriptedAnswer) | undefined
+
+  function grant(): ScriptedAnswer {
+    const token = `t0ken-${tokens.length}-opaque`
+    tokens.push(token)
+    valid.add(token)
+    return json(200, { token, refresh_token_exp: 1 })
+  }
+
+  server.script((request) => {
+    arrivals.push({ atMs: performance.now(), path: request.path })
+    if (request.path === '/tokens/generate') return generate ? generate() : grant()
+    const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
+    if (!valid.has(token)) return json(401, { message: `bad token ${token}`, code: 'UNAUTHORIZED' })
+    if (request.path !== '/tokens/test') return answer(request)
+    const told = { tenant_id: 42, organization_id: organizationId, user_email: 'ann@example.com' }
+    return json(200, { ...told, scopes: ['authenticated', 'apikey'] })
+  })
+  return {
+    tokens,
+    revoke: () => valid.clear(),
+    arrivals,
+    answer: (script) => (answer = script),
+    generate: (script) => (generate = script),
+    count: (path) => arrivals.filter((arrival) => arrival.path === path).length,
+  }
+}

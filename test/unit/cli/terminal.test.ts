@@ -1,0 +1,59 @@
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { createTerminal } from '../../../src/cli/terminal.ts'
+
+function streams(isTTY: boolean) {
+  const make = (): PassThrough & { isTTY?: boolean } =>
+    Object.assign(new PassThrough(), isTTY ? { isTTY } : {})
+  return { input: make(), output: make(), errors: make() }
+}
+
+const written = (stream: PassThrough): string => String(stream.read() ?? '')
+
+test('a pipe gets no colour, no progress and no question', async () => {
+  const pipes = streams(false)
+  const terminal = createTerminal(pipes)
+  terminal.progress('1 of 2')
+  expect(terminal.paint('red', 'late')).toBe('late')
+  expect(await terminal.confirm('Go on?')).toBeUndefined()
+  expect(written(pipes.errors)).toBe('')
+})
+
+test.each([
+  ['y', true],
+  ['YES', true],
+  ['n', false],
+  ['', false],
+  ['yesterday', false],
+])('on a terminal "%s" answers %s', async (answer, isYes) => {
+  const tty = streams(true)
+  const asked = createTerminal(tty).confirm('Go on?')
+  tty.input.write(`${answer}\r`)
+  expect(await asked).toBe(isYes)
+  expect(written(tty.errors)).toContain('Go on? [y/N]')
+})
+
+test('who closes the input instead of answering has not said yes', async () => {
+  const tty = streams(true)
+  const asked = createTerminal(tty).confirm('Go on?')
+  tty.input.end()
+  expect(await asked).toBe(false)
+})
+
+test('results go to standard output, everything else to standard error', () => {
+  const pipes = streams(false)
+  const terminal = createTerminal(pipes)
+  terminal.print('found')
+  terminal.complain('lost')
+  expect([written(pipes.output), written(pipes.errors)]).toEqual(['found\n', 'lost\n'])
+})
+
+test('progress is one line that is written over, and goes without a trace', () => {
+  const tty = streams(true)
+  const terminal = createTerminal(tty)
+  terminal.progress('')
+  expect(written(tty.errors)).toBe('')
+  terminal.progress('1 of 2')
+  terminal.progress('')
+  expect(written(tty.errors)).toBe('\r\u001B[K1 of 2\r\u001B[K')
+})

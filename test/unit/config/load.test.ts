@@ -1,0 +1,381 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inspect } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ConfigError, formatMistake } from '../../../src/config/config-error.ts'
+import type { Environment } from '../../../src/config/environment.ts'
+import { loadConfig, parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-config-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const file = join(folder, 'tocsin.yaml')
+
+interface Parts {
+  top?: string
+  account?: string
+  feed?: string
+  sinks?: string
+  route?: string
+}
+
+/** A valid file, with further lines where a test wants them. */
+function fileWith({ top = '', account, feed = '', sinks = '', route = '' }: Parts = {}): string {
+  return `
+${top}
+accounts:
+  main:
+    base_url: https://api.example.com/
+    ${account ?? 'api_key: the-api-key'}
+feeds:
+  brand:
+    type: events
+    identifier_group: 7
+    ${feed}
+sinks:
+  soc:
+    type: slack
+    url: https://hooks.example.com/the-slack-token
+${sinks}
+route:
+  sinks: [soc]
+${route}
+`
+}
+
+function load(text: string, env: Environment = {}): LoadedConfig {
+  return parseConfig(text, { file, env })
+}
+
+function mistakesOf(text: string, env: Environment = {}): string[] {
+  try {
+    load(text, env)
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return error.mistakes.map(({ path, problem }) => `${path}: ${problem}`)
+    }
+    throw error
+  }
+  return []
+}
+
+const webhook = `
+  siem:
+    type: webhook
+    url: https://siem.example.com/hook
+`
+
+describe('what is left out has its default', () => {
+  const { config } = load(fileWith({ sinks: webhook }))
+
+  test('of Redis, HTTP and the ledger', () => {
+    expect(config.redis.url.reveal()).toBe('redis://127.0.0.1:6379')
+    expect(config.redis).toMatchObject({ prefix: 'tocsin', allowUnsafe: false })
+    expect(config.http).toEqual({ host: '127.0.0.1', port: 9464 })
+    const day = 86_400_000
+    expect(config.ledger).toEqual({
+      dedupeHorizonMs: 90 * day,
+      payloadRetentionMs: 14 * day,
+      storyRetentionMs: 90 * day,
+    })
+  })
+
+  test('of an account and a feed', () => {
+    expect(config.accounts[0]).toMatchObject({
+      name: 'main',
+      baseUrl: 'https://api.example.com',
+      limits: { search: 1, basic: 4 },
+      tenantId: undefined,
+      proxy: undefined,
+    })
+    expect(config.feeds).toEqual([
+      {
+        name: 'brand',
+        type: 'events',
+        account: 'main',
+        identifierGroup: 7,
+        filters: {},
+        everyMs: 60_000,
+        lagObjectiveMs: 300_000,
+        startMs: 86_400_000,
+        detail: [],
+        tier: 'search',
+        labels: {},
+      },
+    ])
+  })
+
+  test('of sinks', () => {
+    expect(config.sinks[0]).toMatchObject({ type: 'slack', limitPerSecond: 1, allowPrivate: false })
+    expect(config.sinks[1]).toMatchObject({ secrets: [], batch: undefined, allowPrivate: false })
+  })
+})
+
+test('the lag objective follows a slow feed: three times its interval', () => {
+  expect(load(fileWith({ feed: 'every: 10m' })).config.feeds[0]?.lagObjectiveMs).toBe(1_800_000)
+})
+
+test('units of durations, rates and sizes come out in one unit', () => {
+  const { config } = load(
+    fileWith({
+      feed: 'every: 12h\n    start: 5000ms\n    lag_objective: 2d',
+      sinks: `    limit: 30/m\n${webhook}    batch: { wait: 250ms }\n    limit: 2/s`,
+    }),
+  )
+  expect(config.feeds[0]).toMatchObject({
+    everyMs: 43_200_000,
+    startMs: 5000,
+    lagObjectiveMs: 172_800_000,
+  })
+  expect(config.sinks[0]?.limitPerSecond).toBe(0.5)
+  expect(config.sinks[1]).toMatchObject({
+    limitPerSecond: 2,
+    batch: { max: 50, waitMs: 250, maxBytes: 262_144 },
+  })
+})
+
+test('filters reach the feed as the service takes them: a word or a list, and nothing unsaid', () => {
+  const filters = 'filters: { severity: high, type: [brand_new_type], is_ignored: false }'
+  expect(load(fileWith({ feed: filters })).config.feeds[0]?.filters).toEqual({
+    severity: 'high',
+    type: ['brand_new_type'],
+    is_ignored: false,
+  })
+})
+
+describe('the routing tree', () => {
+  const { config } = load(
+    fileWith({
+      feed: 'labels: { team: brand }',
+      route: `
+  routes:
+    - matchers: ['severity>=high', 'team="brand"']
+      continue: true
+      routes:
+        - matchers: ['type=paste']
+    - name: rest
+      routes: [{ sinks: [soc] }]
+`,
+    }),
+  )
+  const [first, second] = config.route.routes
+
+  test('unnamed routes are called by their place', () => {
+    expect(config.route.name).toBe('root')
+    expect(first?.name).toBe('root.1')
+    expect(first?.routes[0]?.name).toBe('root.1.1')
+    expect(second?.name).toBe('rest')
+    expect(second?.routes[0]?.name).toBe('root.2.1')
+  })
+
+  test('matchers are parsed, and sinks that are left out stay open for the parent to fill', () => {
+    expect(first?.matchers.map(({ text }) => text)).toEqual(['severity>=high', 'team="brand"'])
+    expect(first?.matchers[0]?.matches(['critical'])).toBe(true)
+    expect(first).toMatchObject({ sinks: undefined, continue: true })
+    expect(second).toMatchObject({ matchers: [], continue: false })
+  })
+})
+
+describe('variables', () => {
+  test('numbers and flags may come from the environment', () => {
+    const top = 'http:\n  port: ${PORT:-9464}\nredis:\n  allow_unsafe: ${UNSAFE}'
+    const { config } = load(fileWith({ top }), { PORT: '8080', UNSAFE: 'true' })
+    expect(config.http.port).toBe(8080)
+    expect(config.redis.allowUnsafe).toBe(true)
+  })
+
+  test('a variable that is set but empty counts as unset where there is a default', () => {
+    const text = fileWith({ top: 'http:\n  port: ${PORT:-9464}' })
+    expect(load(text, { PORT: '' }).config.http.port).toBe(9464)
+    expect(load(text).config.http.port).toBe(9464)
+  })
+
+  test('an optional value that comes out empty counts as absent', () => {
+    const account = 'api_key: k\n    proxy: ${PROXY:-}\n    tenant_id: ${TENANT:-}'
+    expect(load(fileWith({ account })).config.accounts[0]).toMatchObject({
+      proxy: undefined,
+      tenantId: undefined,
+    })
+  })
+
+  test('what comes out is never read as YAML, nor replaced again', () => {
+    const value = '"]\n  evil: ${OTHER} # {'
+    const text = fileWith({ feed: 'labels: { team: "${TEAM}" }' })
+    expect(load(text, { TEAM: value }).config.feeds[0]?.labels).toEqual({ team: value })
+  })
+
+  test('a doubled dollar is a literal one, and keys are left alone', () => {
+    const text = fileWith({ feed: 'labels: { team: "$${TEAM} $5 $$" }' })
+    expect(load(text).config.feeds[0]?.labels).toEqual({ team: '${TEAM} $5 $' })
+    expect(mistakesOf(fileWith({ feed: '${KEY}: 1' }), { KEY: 'every' })).toEqual([
+      'feeds.brand.${KEY}: unknown key',
+    ])
+  })
+})
+
+describe('secrets', () => {
+  test('a file is found beside the configuration, trimmed, and read at each use', () => {
+    const secretFile = join(folder, 'api.key')
+    writeFileSync(secretFile, '  first-key\n')
+    const { config } = load(fileWith({ account: 'api_key_file: api.key' }))
+    expect(config.accounts[0]?.apiKey.reveal()).toBe('first-key')
+    writeFileSync(secretFile, 'second-key\n')
+    expect(config.accounts[0]?.apiKey.reveal()).toBe('second-key')
+  })
+
+  test('a label that looks like the key of a file is no path', () => {
+    const text = fileWith({ feed: 'labels: { owner_file: brand }' })
+    expect(load(text).config.feeds[0]?.labels).toEqual({ owner_file: 'brand' })
+  })
+
+  test('nothing prints one', () => {
+    const { config } = load(
+      fileWith({
+        account: 'api_key: the-api-key\n    proxy: http://u:the-proxy-password@proxy.example',
+        sinks: `${webhook}    secrets: [the-new-secret, the-old-secret]`,
+        top: 'redis:\n  url: redis://:the-redis-password@127.0.0.1',
+      }),
+    )
+    const printed = `${JSON.stringify(config)} ${inspect(config, { depth: 20 })}`
+    expect(printed).not.toMatch(/the-(api|proxy|new|old|redis|slack)/)
+    expect(config.sinks[1]).toMatchObject({ type: 'webhook' })
+    const secrets = config.sinks[1]?.type === 'webhook' ? config.sinks[1].secrets : []
+    expect(secrets.map((secret) => secret.reveal())).toEqual(['the-new-secret', 'the-old-secret'])
+  })
+})
+
+describe('addresses', () => {
+  test('clear http is for loopback, and for sinks that allow private addresses', () => {
+    const local = fileWith().replace('https://api.example.com/', 'http://127.0.0.1:8080')
+    expect(load(local).config.accounts[0]?.baseUrl).toBe('http://127.0.0.1:8080')
+    const sink = fileWith({ sinks: '    allow_private: true' })
+    expect(mistakesOf(sink.replace('https://hooks', 'http://hooks'))).toEqual([])
+    expect(mistakesOf(fileWith().replace('https://hooks', 'http://hooks'))).toEqual([
+      'sinks.soc.url: not encrypted',
+    ])
+  })
+})
+
+test('a mistake inside a section hides none of its rules: all are told at once', () => {
+  const account = 'api_key: k\n    api_key_file: f\n    limits: { basic: 0 }\n    tenent_id: 1'
+  expect(mistakesOf(fileWith({ account, feed: 'account: mian' }))).toEqual([
+    'accounts.main.api_key_file: given beside api_key',
+    'accounts.main.limits.basic: not above 0',
+    'accounts.main.tenent_id: unknown key',
+    'feeds.brand.account: no such account',
+  ])
+})
+
+test('a mistake is told once, though it has consequences', () => {
+  const feed = 'account: ${NOBODY}'
+  expect(mistakesOf(fileWith({ feed }))).toEqual([
+    'feeds.brand.account: the variable NOBODY is not set',
+  ])
+})
+
+test('the error prints every mistake with its place and its remedy', () => {
+  expect(() => load(fileWith({ feed: 'evry: 5s' }))).toThrow(
+    `the configuration has 1 mistake:\n  ${file}:11:5 feeds.brand.evry: unknown key; did you mean "every"?`,
+  )
+})
+
+test('a file that is not there is a mistake of the configuration', () => {
+  expect(() => loadConfig({ path: join(folder, 'nowhere.yaml'), env: {} })).toThrow(ConfigError)
+  expect(() => loadConfig({ path: folder, env: {} })).toThrow(/cannot be read \(EISDIR\)/)
+})
+
+test('a file of a mebibyte is not parsed', () => {
+  expect(mistakesOf(`# ${'x'.repeat(1024 * 1024)}`)).toEqual([': longer than 1 MiB'])
+})
+
+test('the configuration is frozen to the bottom', () => {
+  const { config } = load(fileWith({ feed: 'labels: { team: brand }' }))
+  const open: string[] = []
+  const visit = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return
+    if (!Object.isFrozen(value)) open.push(path)
+    for (const [key, inner] of Object.entries(value)) visit(inner, `${path}.${key}`)
+  }
+  visit(config, 'config')
+  expect(open).toEqual([])
+})
+
+describe('the hash names what happens to events', () => {
+  const base = load(fileWith({ sinks: webhook })).hash
+
+  test('secrets, ports, comments and the order of keys do not count', () => {
+    const same = fileWith({ sinks: webhook, top: '# a comment\nhttp: { port: 1 }' })
+      .replace('the-api-key', 'another')
+      .replace('the-slack-token', 'another')
+      .replace('    identifier_group: 7\n', '')
+      .replace('    type: events', '    identifier_group: 7\n    type: events')
+    expect(load(same).hash).toBe(base)
+    expect(load(fileWith({ sinks: `${webhook}    secret: abc` })).hash).toBe(base)
+  })
+
+  test.each([
+    ['a feed', { sinks: webhook, feed: 'every: 61s' }],
+    ['a label', { sinks: webhook, feed: 'labels: { team: brand }' }],
+    ['a sink', { sinks: `${webhook}    limit: 1/s` }],
+    ['a route', { sinks: webhook, route: "  routes: [{ matchers: ['type=paste'] }]" }],
+  ])('%s counts', (_what, parts) => {
+    expect(load(fileWith(parts)).hash).not.toBe(base)
+  })
+})
+
+describe('warnings', () => {
+  function warningsOf(parts: Parts): string[] {
+    return load(fileWith(parts)).warnings.map(({ path, problem }) => `${path}: ${problem}`)
+  }
+
+  test('a sound configuration has none', () => {
+    expect(warningsOf({})).toEqual([])
+  })
+
+  test('a webhook without a secret, and a sink that no route names', () => {
+    expect(warningsOf({ sinks: webhook })).toEqual([
+      'sinks.siem: its requests are not signed',
+      'sinks.siem: no route names it, so nothing goes there',
+    ])
+    expect(
+      warningsOf({ sinks: `${webhook}    secret: abc`, route: '  routes: [{ sinks: [siem] }]' }),
+    ).toEqual([])
+  })
+
+  test('feeds that ask for more than their tier allows', () => {
+    const account = 'api_key: k\n    limits: { search: 0.15 }'
+    expect(warningsOf({ account, feed: 'every: 5s' })).toEqual([
+      'accounts.main.limits.search: its feeds ask for 0.20 requests per second, more than the 0.15 of the tier search',
+    ])
+    expect(warningsOf({ account, feed: 'every: 10s' })).toEqual([])
+    expect(warningsOf({ account, feed: 'every: 5s\n    tier: basic' })).toEqual([])
+  })
+
+  test('mail that goes in clear, unless it stays on the machine', () => {
+    const mail = (host: string): string => `
+  oncall: { type: email, smtp: "smtp://${host}", from: a@b.example, to: [a@b.example], tls: off }
+`
+    const route = '  routes: [{ sinks: [oncall] }]'
+    expect(warningsOf({ sinks: mail('mail.example.com'), route })).toEqual([
+      'sinks.oncall.tls: mail and passwords go in clear',
+    ])
+    expect(warningsOf({ sinks: mail('127.0.0.1:2525'), route })).toEqual([])
+  })
+
+  test('a route behind one that takes all of its events', () => {
+    const routes = (first: string): string => `
+  routes:
+    - { name: early, matchers: ['severity>=high']${first} }
+    - { name: late, matchers: ['type=paste', 'severity >= "high"'] }
+`
+    expect(warningsOf({ route: routes('') })).toEqual([
+      'route.routes[1]: never matches: the route early before it takes all of its events',
+    ])
+    expect(warningsOf({ route: routes(', continue: true') })).toEqual([])
+  })
+
+  test('a warning prints like a mistake, with its place', () => {
+    const [warning] = load(fileWith({ sinks: webhook })).warnings
+    expect(formatMistake(warning!)).toMatch(/tocsin\.yaml:\d+:3 sinks\.siem: its requests are not /)
+  })
+})

@@ -1,0 +1,151 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { fullMask, maskSecret } from '../../../src/events/mask-secret.ts'
+import { maskDetail, maskHighlights, maskSecrets } from '../../../src/feeds/mask-secrets.ts'
+
+const secretKeys = [
+  'password',
+  'Passwd',
+  'PASSWORD',
+  'pwd',
+  'pass',
+  'passphrase',
+  'hash',
+  'credential_hash',
+  'credentialHash',
+  'secret',
+  'client_secret',
+  'token',
+  'accessToken',
+  'api_key',
+  'apiKey',
+  'API-KEY',
+  'private_key',
+  'authorization',
+  'session_id',
+  'cvv',
+  'pin',
+  'credentials.password',
+  'data.credentials.0.password',
+  'password.keyword',
+  'cookies.value',
+  'cookie',
+  'Set-Cookie',
+]
+
+/** Long enough that it stands nowhere by chance. */
+const plantedSecret = fc.stringMatching(/^[a-zA-Z0-9!$%&*+?@#~]{12,40}$/)
+const innocent = fc.constantFrom('url', 'name', 'victim', 'items', 'data', 'a.b', 'value', 'list')
+
+/** A secret under a telling key, wrapped in objects and lists. */
+const planted = fc
+  .record({
+    secret: plantedSecret,
+    key: fc.constantFrom(...secretKeys),
+    shape: fc.constantFrom('text', 'list', 'object'),
+    path: fc.array(fc.oneof(innocent, fc.constant(0)), { maxLength: 12 }),
+  })
+  .map(({ secret, key, shape, path }) => {
+    const held = { text: secret, list: ['x', secret], object: { of: { it: secret } } }[shape]
+    const value = path.reduceRight<unknown>(
+      (inner, step) => (typeof step === 'number' ? [1, inner] : { before: 'x', [step]: inner }),
+      { [key]: held },
+    )
+    return { secret, value }
+  })
+
+describe('a secret under a telling key', () => {
+  test('never survives, at whatever depth and in whatever shape', () => {
+    fc.assert(
+      fc.property(planted, ({ secret, value }) => {
+        expect(JSON.stringify(maskDetail({ value }))).not.toContain(secret)
+        expect(JSON.stringify(maskSecrets(value))).not.toContain(secret)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('never survives in a highlight of that name', () => {
+    fc.assert(
+      fc.property(plantedSecret, fc.constantFrom(...secretKeys), (secret, field) => {
+        const highlights = { [field]: [secret, `<mark>${secret}</mark>`], url: ['x'] }
+        expect(JSON.stringify(maskHighlights(highlights))).not.toContain(secret)
+      }),
+    )
+  })
+
+  test('keeps its first and last character, a short one nothing', () => {
+    expect(maskDetail({ password: 'hunter22' })).toEqual({ password: 'h••••2' })
+    expect(maskDetail({ password: 'abc', pin: 1234 })).toEqual({
+      password: fullMask,
+      pin: fullMask,
+    })
+  })
+
+  test('masking twice is masking once', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (secret) => {
+        expect(maskSecret(maskSecret(secret))).toBe(maskSecret(secret))
+      }),
+    )
+  })
+
+  test('is found where a form names it beside its value', () => {
+    expect(maskDetail({ autofill: [{ name: 'password', value: 'hunter22' }] })).toEqual({
+      autofill: [{ name: 'password', value: 'h••••2' }],
+    })
+  })
+})
+
+describe('a cookie', () => {
+  test('keeps everything but its value', () => {
+    const cookie = { host_key: '.example.com', path: '/', name: 'sid', value: 'abcdef1234', n: 'q' }
+    expect(maskDetail({ cookies: [cookie] })).toEqual({
+      cookies: [{ host_key: '.example.com', path: '/', name: 'sid', value: fullMask, n: fullMask }],
+    })
+  })
+
+  test('written as a map of names keeps no value', () => {
+    expect(maskDetail({ cookies: { sid: 'abcdef1234' } })).toEqual({ cookies: { sid: fullMask } })
+  })
+
+  test('keeps its host in a highlight and loses its value', () => {
+    expect(
+      maskHighlights({ 'cookies.host_key': ['.example.com'], 'cookies.value': ['abcdef1234'] }),
+    ).toEqual({ 'cookies.host_key': ['.example.com'], 'cookies.value': [fullMask] })
+  })
+})
+
+test('what is about a secret, and none, stays', () => {
+  const data = {
+    known_password_id: 7,
+    hash_type: 'bcrypt',
+    has_pin: true,
+    password: null,
+    cookie_count: 12,
+    leaked_credential_count: 3,
+    identity_name: 'joe@example.com',
+    bypass: 'yes',
+    pii_tags: ['passwords'],
+  }
+  expect(maskDetail(data)).toEqual(data)
+})
+
+describe('what comes out is bounded', () => {
+  test('a text, a list and a whole detail are cut', () => {
+    const long = 'word '.repeat(10_000)
+    const masked = maskDetail({ one: long, many: Array.from({ length: 100 }, () => long) })
+    expect(JSON.stringify(masked).length).toBeLessThan(250_000)
+    expect(String(masked['one']).endsWith('…')).toBe(true)
+  })
+
+  test('a depth bomb ends at the deepest level', () => {
+    const bomb: unknown = JSON.parse('[{"a":'.repeat(5000) + '1' + '}]'.repeat(5000))
+    expect(JSON.stringify(maskDetail({ bomb })).length).toBeLessThan(1000)
+  })
+
+  test('a key of the prototype chain is a key like any other', () => {
+    const hostile: unknown = JSON.parse('{"__proto__":{"password":"hunter2222"},"x":1}')
+    expect(JSON.stringify(maskSecrets(hostile))).toBe('{"__proto__":{"password":"h••••2"},"x":1}')
+  })
+})

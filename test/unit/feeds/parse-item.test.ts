@@ -1,0 +1,188 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { severityRank } from '../../../src/events/severity.ts'
+import { parseItem } from '../../../src/feeds/parse-item.ts'
+
+const item = {
+  metadata: {
+    uid: 'stealer_log/stealer_logs_live/12345',
+    type: 'stealer_log',
+    severity: 'high',
+    estimated_created_at: '2026-01-05T16:30:37.589388Z',
+    matched_at: '2026-01-05T16:31:00',
+    flare_url: 'https://app.example.com/#/uid?uid=1',
+  },
+  tenant_metadata: {
+    severity: { original: 'high', override: null },
+    tags: ['watch'],
+    notes: 'known machine',
+    ignored_at: null,
+    remediated_at: '2026-01-06T00:00:00+00:00',
+  },
+  highlights: {
+    'victim_information.username': ['<mark>joe</mark> and <mark class="x">ann</mark>'],
+  },
+  identifiers: [{ id: 406285232303, name: 'example.com' }],
+}
+
+type Metadata = Partial<Record<keyof typeof item.metadata, unknown>>
+
+function eventOf(changes: { metadata?: Metadata } & Record<string, unknown> = {}) {
+  const raw = { ...item, ...changes, metadata: { ...item.metadata, ...changes.metadata } }
+  const parsed = parseItem(raw)
+  if (!parsed.ok) throw new Error(parsed.problem)
+  return parsed.event
+}
+
+test('an item becomes an event', () => {
+  expect(eventOf()).toEqual({
+    uid: 'stealer_log/stealer_logs_live/12345',
+    kind: 'event',
+    type: 'stealer_log',
+    source: 'stealer_logs_live',
+    severity: 'high',
+    originalSeverity: null,
+    createdAtMs: Date.UTC(2026, 0, 5, 16, 30, 37, 589),
+    matchedAtMs: Date.UTC(2026, 0, 5, 16, 31, 0),
+    ignoredAtMs: null,
+    remediatedAtMs: Date.UTC(2026, 0, 6),
+    url: 'https://app.example.com/#/uid?uid=1',
+    tags: ['watch'],
+    notes: 'known machine',
+    identifiers: [{ id: 406285232303, name: 'example.com' }],
+    highlights: { 'victim_information.username': ['joe and ann'] },
+  })
+})
+
+test('an item with nothing but a uid becomes an event', () => {
+  const parsed = parseItem({ metadata: { uid: 'experimental/darknet/darkchat/x' } })
+  expect(parsed).toMatchObject({
+    ok: true,
+    event: { type: 'experimental', source: 'darknet', severity: 'unknown', url: null, tags: [] },
+  })
+})
+
+describe('the severity that counts', () => {
+  test.each([
+    ['high', { original: 'medium', override: 'critical' }, 'critical', 'medium'],
+    ['high', { original: 'medium', override: null }, 'medium', null],
+    ['high', { original: null, override: 'low' }, 'low', 'high'],
+    ['high', { original: 'high', override: 'high' }, 'high', null],
+    ['HIGH ', null, 'high', null],
+    [null, null, 'unknown', null],
+    ['', { override: ' ' }, 'unknown', null],
+    ['apocalyptic', null, 'apocalyptic', null],
+  ])('of %j with %j is %s, hiding %s', (own, tenant, severity, originalSeverity) => {
+    const event = eventOf({ metadata: { severity: own }, tenant_metadata: { severity: tenant } })
+    expect(event).toMatchObject({ severity, originalSeverity })
+  })
+
+  test('is high where it is missing, so that it hides no event', () => {
+    expect(
+      severityRank(eventOf({ metadata: { severity: null }, tenant_metadata: null }).severity),
+    ).toBe(severityRank('critical'))
+  })
+})
+
+test.each([
+  ['javascript:alert(1)', null],
+  ['data:text/html,x', null],
+  ['//app.example.com/x', null],
+  ['not a link', null],
+  ['https://user:secret@app.example.com/', null],
+  [`https://app.example.com/${'x'.repeat(3000)}`, null],
+  ['http://127.0.0.1:8080/x', 'http://127.0.0.1:8080/x'],
+  ['https://app.example.com/"><script>', 'https://app.example.com/%22%3E%3Cscript%3E'],
+])('of the link %j remains %j', (link, url) => {
+  expect(eventOf({ metadata: { flare_url: link } }).url).toBe(url)
+})
+
+describe('secrets are masked', () => {
+  test('in a highlight of that name', () => {
+    const event = eventOf({ highlights: { 'credentials.password': ['<mark>hunter22</mark>'] } })
+    expect(event.highlights).toEqual({ 'credentials.password': ['h••••2'] })
+  })
+
+  test('in the lines of a combolist, where the mark tags split them', () => {
+    const highlights = { content: ['<mark>joe@example.com</mark>:hunter22\r\nann:letmein1'] }
+    expect(eventOf({ highlights }).highlights['content']).toEqual([
+      'joe@example.com:h••••2\r\nann:l••••1',
+    ])
+  })
+
+  test('in the notes', () => {
+    const tenant = { ...item.tenant_metadata, notes: 'password: hunter22' }
+    expect(eventOf({ tenant_metadata: tenant }).notes).toBe('password: h••••2')
+  })
+})
+
+test('an event is bounded, whatever comes', () => {
+  const long = 'é😀'.repeat(5000)
+  const many = <T>(one: T): T[] => Array.from({ length: 500 }, () => one)
+  const event = eventOf({
+    metadata: { type: long, severity: long },
+    tenant_metadata: { tags: many(long), notes: long },
+    highlights: Object.fromEntries(many(many(long)).map((texts, index) => [`f${index}`, texts])),
+    identifiers: many({ id: 1, name: long }),
+  })
+  expect(Object.keys(event.highlights)).toHaveLength(20)
+  expect(event.highlights['f0']).toHaveLength(5)
+  expect(event.highlights['f0']?.[0]?.length).toBeLessThanOrEqual(501)
+  expect(event.tags).toHaveLength(100)
+  expect(event.notes?.length).toBeLessThanOrEqual(1001)
+  expect(event.identifiers).toHaveLength(100)
+  expect(JSON.stringify(event).length).toBeLessThan(120_000)
+  expect(JSON.stringify(event).isWellFormed()).toBe(true)
+})
+
+describe('a malformed item names the field', () => {
+  test.each([
+    [null, null, 'item'],
+    [{}, null, 'metadata'],
+    [{ metadata: { uid: '' } }, null, 'metadata.uid'],
+    [{ metadata: { uid: 'a'.repeat(513) } }, null, 'metadata.uid: 513 characters'],
+    [{ metadata: { uid: 'a/b/\uD800' } }, null, 'metadata.uid: holds half'],
+    [{ metadata: { uid: 'a/b\n/c' } }, null, 'metadata.uid: holds control'],
+    [{ metadata: { uid: 'a/b/c', severity: 3 } }, 'a/b/c', 'metadata.severity'],
+    [{ ...item, tenant_metadata: { tags: ['x', 1] } }, item.metadata.uid, 'tenant_metadata.tags.1'],
+    [{ ...item, identifiers: [{ name: 'x' }] }, item.metadata.uid, 'identifiers.0.id'],
+  ])('%j', (raw, uid, problem) => {
+    expect(parseItem(raw)).toMatchObject({
+      ok: false,
+      uid,
+      problem: expect.stringContaining(problem),
+    })
+  })
+
+  test('but odd highlights, an ornament, keep no event back', () => {
+    const parsed = parseItem({ ...item, highlights: { body: 'x' } })
+    expect(parsed).toMatchObject({ ok: true, event: { uid: item.metadata.uid, highlights: {} } })
+  })
+
+  test('and a longer uid is taken where the caller allows it', () => {
+    const raw = { metadata: { uid: 'a'.repeat(513) } }
+    expect(parseItem(raw, { maxUidLength: 600 }).ok).toBe(true)
+  })
+})
+
+test('nothing the service could send makes it throw', () => {
+  const almost = fc.record(
+    {
+      metadata: fc.oneof(
+        fc.jsonValue(),
+        fc.record({ uid: fc.string(), type: fc.jsonValue(), flare_url: fc.string() }),
+      ),
+      tenant_metadata: fc.jsonValue(),
+      highlights: fc.oneof(fc.jsonValue(), fc.dictionary(fc.string(), fc.array(fc.string()))),
+      identifiers: fc.jsonValue(),
+    },
+    { requiredKeys: [] },
+  )
+  fc.assert(
+    fc.property(fc.oneof(almost, fc.jsonValue()), (raw) => {
+      const parsed = parseItem(raw)
+      expect(parsed.ok ? 'item: fine' : parsed.problem).toMatch(/^\S.*: \S/su)
+    }),
+    { numRuns: 1000 },
+  )
+})

@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { cleanBlock, cleanLine, cutCounting, cutText } from '../../../src/messages/clean-text.ts'
+import { anyUnicode, unseenCharacters } from './any-unicode.ts'
+
+describe('one line', () => {
+  test.each([
+    ['a\r\nb\u2028c\u0085d\te', 'a b c d e'],
+    ['\u202Egpj.exe\u2066', 'gpj.exe'],
+    ['pa\u200Bss\u0000wo\u00ADrd\uFEFF', 'password'],
+    [`x${'\u{E0041}\u{E0042}'}y`, 'xy'],
+    ['a\uFE0Fb\u{E0101}c', 'abc'],
+    ['half \uD83D of a pair', 'half \uFFFD of a pair'],
+    ['e\u0301' + '\u0301'.repeat(50), 'e' + '\u0301'.repeat(4)],
+    ['  naïve  Ünïcödé 日本 👍  ', 'naïve Ünïcödé 日本 👍'],
+  ])('%j becomes %j', (text, line) => {
+    expect(cleanLine(text, 100)).toBe(line)
+  })
+
+  test('of any text holds its promises', () => {
+    fc.assert(
+      fc.property(anyUnicode, fc.integer({ min: 1, max: 40 }), (text, max) => {
+        const line = cleanLine(text, max)
+        expect(Array.from(line).length).toBeLessThanOrEqual(max)
+        expect(line).not.toMatch(unseenCharacters)
+        expect(line).not.toContain('\n')
+        expect(line.isWellFormed()).toBe(true)
+        expect(cleanLine(line, max)).toBe(line)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+describe('a block', () => {
+  test('keeps single line breaks', () => {
+    expect(cleanBlock('one\r\n\r\n\n two \u2028three', 100)).toBe('one\ntwo\nthree')
+  })
+
+  test('of any text holds its promises', () => {
+    fc.assert(
+      fc.property(anyUnicode, fc.integer({ min: 1, max: 60 }), (text, max) => {
+        const block = cleanBlock(text, max)
+        expect(Array.from(block).length).toBeLessThanOrEqual(max)
+        expect(block.replaceAll('\n', '')).not.toMatch(unseenCharacters)
+        expect(block).not.toContain('\n\n')
+        expect(block.isWellFormed()).toBe(true)
+      }),
+      { numRuns: 1000 },
+    )
+  })
+})
+
+test('a cut ends in an ellipsis and never in half a character', () => {
+  expect(cutText('😀😀😀😀', 3)).toBe('😀😀…')
+  expect(cutText('😀😀😀', 3)).toBe('😀😀😀')
+})
+
+test('a counting cut says how many characters are missing', () => {
+  const text = '😀'.repeat(100)
+  expect(cutCounting(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
+  expect(cutCounting(text, 10)).toBe(`${'😀'.repeat(9)}…`)
+  expect(cutCounting(text, 100)).toBe(text)
+})

@@ -1,0 +1,264 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { EventDetail, ThreatEvent } from '../../../src/events/threat-event.ts'
+import { describedTypes } from '../../../src/messages/families.ts'
+import {
+  messageLimits,
+  renderMessage,
+  type Message,
+  type MessageSubject,
+  type RenderOptions,
+} from '../../../src/messages/message.ts'
+import { sampleEvents } from '../../../src/messages/samples.ts'
+import type { DeliveryMember } from '../../../src/sinks/sink.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'
+
+function render(
+  event: Partial<ThreatEvent> = {},
+  options: Partial<RenderOptions> = {},
+  rest: Partial<MessageSubject> = {},
+): Message {
+  const member: DeliveryMember = {
+    id: 'i1',
+    account: 'main',
+    feed: 'brand',
+    labels: {},
+    routes: ['urgent'],
+    event: aThreatEvent(event),
+    fetchedAtMs: 1000,
+  }
+  return renderMessage({ ...member, ...rest }, { attempt: 1, mayBeRepeat: false, ...options })
+}
+
+/** Every text of a message but its link, with the most code points that it may have. */
+function textsOf(message: Message): { text: string; max: number; isBlock?: boolean }[] {
+  const limits = messageLimits
+  return [
+    { text: message.severity, max: limits.severity },
+    { text: message.typeLabel, max: limits.typeLabel },
+    { text: message.title, max: limits.title },
+    { text: message.summary, max: limits.summary },
+    { text: message.uid, max: limits.uid },
+    { text: message.account, max: limits.name },
+    { text: message.feed, max: limits.name },
+    ...message.facts.flatMap(({ label, value }) => [
+      { text: label, max: limits.factLabel },
+      { text: value, max: limits.factValue },
+    ]),
+    ...[...message.identifiers, ...message.tags, ...message.routes].map((text) => ({
+      text,
+      max: limits.name,
+    })),
+    ...message.notes.map((text) => ({ text, max: limits.note })),
+    { text: message.extract?.label ?? '', max: limits.extractLabel },
+    { text: message.extract?.text ?? '', max: limits.extract, isBlock: true },
+  ]
+}
+
+const detailTree = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    anyUnicode,
+    fc.constantFrom(null, 0, true, [], {}),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(
+      fc.constantFrom('name', 'host', 'hardware', 'display_name', 'topic_title', 'country_code'),
+      tie('value'),
+    ),
+  ),
+})).value
+
+const detailKeys = fc.constantFrom(
+  'victim_information',
+  'malware_information',
+  'actor',
+  'context',
+  'source',
+  'bucket',
+  'url',
+  'title',
+  'content',
+  'domain',
+  'identifier_domains',
+  'identity_name',
+  'password',
+  'product',
+)
+
+const hostileSubject: fc.Arbitrary<MessageSubject> = fc
+  .record({
+    type: fc.oneof(fc.constantFrom(...describedTypes), anyUnicode),
+    texts: fc.array(anyUnicode, { minLength: 8, maxLength: 8 }),
+    names: fc.array(anyUnicode, { maxLength: 20 }),
+    highlights: fc.dictionary(anyUnicode, fc.array(anyUnicode, { maxLength: 2 }), { maxKeys: 4 }),
+    detail: fc.dictionary(detailKeys, detailTree),
+    times: fc.oneof(fc.constant(null), fc.double()),
+  })
+  .map(({ type, texts: [a = '', b = '', c = '', d = ''], names, highlights, detail, times }) => ({
+    account: a,
+    feed: b,
+    routes: names,
+    event: aThreatEvent({
+      type,
+      uid: `${a}/${b}/${c}`,
+      source: b,
+      severity: d,
+      originalSeverity: c,
+      tags: names,
+      notes: a.repeat(20),
+      identifiers: names.map((name) => ({ id: 1, name })),
+      highlights,
+      url: d,
+      ignoredAtMs: times,
+      remediatedAtMs: times,
+    }),
+    detail: detail as EventDetail,
+    fetchedAtMs: 0,
+  }))
+
+describe('whatever the feed says, a message', () => {
+  test('holds no unseen character, no line break, no half character and keeps its limits', () => {
+    fc.assert(
+      fc.property(hostileSubject, (subject) => {
+        const message = renderMessage(subject, { attempt: 2, mayBeRepeat: true, isTest: true })
+        for (const { text, max, isBlock } of textsOf(message)) {
+          expect(Array.from(text).length).toBeLessThanOrEqual(max)
+          expect(isBlock ? text.replaceAll('\n', '') : text).not.toMatch(unseenCharacters)
+          expect(text).not.toContain('\n\n')
+          expect(text.isWellFormed()).toBe(true)
+        }
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('holds nothing that a client would link', () => {
+    fc.assert(
+      fc.property(hostileSubject, (subject) => {
+        const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+        for (const { text } of textsOf(message)) expect(text).not.toMatch(linkable)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('has at most twelve facts and ten names of each kind', () => {
+    const names = Array.from({ length: 30 }, (_, index) => `n${index}`)
+    const message = render({ tags: names }, {}, { routes: names })
+    expect(message.tags).toHaveLength(10)
+    expect(message.tags.at(-1)).toBe('… and 21 more')
+    expect(message.routes).toHaveLength(10)
+  })
+})
+
+test('a message carries uid, link, origin and times', () => {
+  expect(render()).toMatchObject({
+    uid: 'stealer_log/stealer_logs_live/12345',
+    link: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345',
+    account: 'main',
+    feed: 'brand',
+    identifiers: ['example[.]com'],
+    routes: ['urgent'],
+    createdAtMs: Date.UTC(2026, 10, 1, 12, 0, 0),
+    matchedAtMs: Date.UTC(2026, 10, 1, 12, 1, 0),
+    fetchedAtMs: 1000,
+    notes: [],
+  })
+})
+
+test.each([
+  'http://app.example.com/',
+  'javascript:alert(1)',
+  'https://joe:secret@app.example.com/',
+  'nonsense',
+])('%j is no link', (url) => {
+  expect(render({ url }).link).toBeNull()
+})
+
+test('a link is ASCII without quotes and angle brackets', () => {
+  const { link } = render({ url: 'https://app.example.com/"><b>\u202E#"<é>' })
+  expect(link).toMatch(/^https:\/\/[!#-;=?-~]+$/u)
+})
+
+test('the summary says severity, title and what matched', () => {
+  expect(render({ type: 'paste', source: 'pastebin', highlights: {} }).summary).toBe(
+    'HIGH Paste: on pastebin (matched example[.]com)',
+  )
+})
+
+describe('the extract', () => {
+  test('is the most telling highlight', () => {
+    const highlights = { 'a.b': ['less'], 'data.content': ['find\r\n\r\nhttps://evil.com'] }
+    expect(render({ highlights }).extract).toEqual({
+      label: 'Matched in data, content',
+      text: 'find\nhxxps://evil[.]com',
+    })
+  })
+
+  test('is not what a fact says already', () => {
+    const highlights = { 'victim_information.username': ['alice'] }
+    expect(render({ highlights }).extract).toBeNull()
+  })
+
+  test('says how much of it is missing', () => {
+    const text = render({ highlights: { content: ['x'.repeat(1000)] } }).extract?.text
+    expect(text).toMatch(/^x+ \(… 425 more characters\)$/u)
+  })
+})
+
+describe('the notes tell the reader', () => {
+  interface Case {
+    what: string
+    event?: Partial<ThreatEvent>
+    options?: Partial<RenderOptions>
+    detail?: 'unavailable'
+    note: string
+  }
+  test.each<Case>([
+    { what: 'of a repeat', options: { mayBeRepeat: true }, note: 'May be a repeat' },
+    { what: 'of a later attempt', options: { attempt: 3 }, note: 'Attempt 3' },
+    { what: 'of a missing detail', detail: 'unavailable', note: 'Full event was not available' },
+    { what: 'of an override', event: { originalSeverity: 'low' }, note: 'the service says low' },
+    {
+      what: 'of an unknown severity',
+      event: { severity: 'apocalyptic' },
+      note: 'treated as critical',
+    },
+    { what: 'of an ignored event', event: { ignoredAtMs: 0 }, note: 'ignored on 1970-01-01 00:00' },
+    { what: 'of a remediated event', event: { remediatedAtMs: 0 }, note: 'remediated on 1970' },
+    { what: 'what the tenant wrote', event: { notes: 'our\nVPN' }, note: 'Notes: our VPN' },
+  ])('$what', ({ event, options, detail, note }) => {
+    expect(render(event, options, { detail }).notes.join()).toContain(note)
+    expect(render().notes).toEqual([])
+  })
+
+  test('that it is a test, as title and summary do', () => {
+    const message = render({}, { isTest: true })
+    expect(message.notes[0]).toContain('TEST')
+    expect(message.title).toMatch(/^TEST /u)
+    expect(message.summary).toBe(`HIGH ${message.title} (matched example[.]com)`)
+  })
+})
+
+test('a password that nobody masked is masked', () => {
+  const message = render({ type: 'leaked_credential' }, {}, { detail: { password: 'hunter22' } })
+  expect(JSON.stringify(message)).not.toContain('hunter22')
+})
+
+describe('the samples', () => {
+  test('each renders without a bare fallback, and says TEST', () => {
+    for (const { event, detail } of sampleEvents(0)) {
+      const message = render(event, { isTest: true }, { detail })
+      expect(message.facts.length).toBeGreaterThan(1)
+      expect(message.tags).toContain('TEST')
+      expect(message.uid).toContain('TEST')
+    }
+  })
+
+  test('show every severity and a type that no version knows', () => {
+    const events = sampleEvents(0).map(({ event }) => event)
+    expect(new Set(events.map(({ severity }) => severity)).size).toBe(5)
+    expect(events.some(({ type }) => !describedTypes.includes(type))).toBe(true)
+  })
+})

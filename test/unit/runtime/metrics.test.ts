@@ -1,0 +1,285 @@
+import { Writable } from 'node:stream'
+import { register } from 'prom-client'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { severities } from '../../../src/events/severity.ts'
+import type { WalkReason } from '../../../src/ledger/feed-state.ts'
+import { pendingStates } from '../../../src/ledger/records.ts'
+import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
+import {
+  helpOf,
+  metricNames,
+  metricTable,
+  severityWords,
+  type MetricDefinition,
+} from '../../../src/runtime/metrics-table.ts'
+import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts'
+import type { ServiceReason } from '../../../src/service/service-error.ts'
+import type { SinkReason } from '../../../src/sinks/sink.ts'
+
+const names = { feeds: ['brand'], sinks: ['soc'], accounts: ['main'], routes: ['root', 'urgent'] }
+const definitions = Object.entries<MetricDefinition>(metricTable)
+
+async function scrape(metrics: Metrics): Promise<string> {
+  return (await metrics.render()).body
+}
+
+/** The value of one sample line, e.g. `tocsin_redis_up`; undefined where there is none. */
+async function sample(metrics: Metrics, series: string): Promise<number | undefined> {
+  const body = await scrape(metrics)
+  const line = body.split('\n').find((text) => text.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+function clockAt(seconds: () => number): Clock {
+  return { ...systemClock, now: () => seconds() * 1000 }
+}
+
+describe('names and help', () => {
+  test.each(definitions)('%s follows the naming rules', (name, { kind, labels }) => {
+    expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/)
+    expect(name.endsWith('_total')).toBe(kind === 'counter')
+    expect(name.endsWith('_seconds') || kind !== 'histogram').toBe(true)
+    expect(name.endsWith('_timestamp_seconds')).toBe(name.includes('timestamp'))
+    expect(name).not.toMatch(/_(count|sum|bucket|counter|gauge|histogram)$/)
+    expect(name).not.toMatch(/millis|_ms$|minutes|hours|kilobytes|percent/)
+    for (const label of Object.keys(labels)) {
+      expect(label).toMatch(/^[a-z]+$/)
+      expect(['le', 'quantile', 'job', 'instance']).not.toContain(label)
+    }
+  })
+
+  test.each(definitions)('the help of %s says how to aggregate it', (_name, definition) => {
+    const isSummed = definition.kind !== 'gauge' && definition.scope === 'local'
+    const isShared = definition.scope === 'shared'
+    const help = helpOf(definition)
+    expect(help.includes('Local to this instance')).toBe(!isShared)
+    expect(help.endsWith('Shared by all instances (max).')).toBe(isShared)
+    expect(help.endsWith('Local to this instance (sum).')).toBe(isSummed)
+  })
+
+  test('everything in the table, and nothing else of its own, is in a scrape', async () => {
+    const metrics = createMetrics()
+    metrics.onScrape(async () => {})
+    const body = await scrape(metrics)
+    const shown = [...body.matchAll(/^# TYPE (tocsin_\S+)/gm)].map((match) => String(match[1]))
+    expect(shown.toSorted()).toEqual(metricNames().toSorted())
+    expect(body).toMatch(/^process_cpu_seconds_total /m)
+    expect(body).toMatch(/^nodejs_eventloop_lag_seconds /m)
+  })
+
+  test('buckets rise, from a second to an hour for detection and from 50 ms to an hour for delivery', () => {
+    const detection = metricTable.event_match_to_fetch_seconds.buckets
+    const delivery = metricTable.event_fetch_to_delivery_seconds.buckets
+    for (const buckets of [detection, delivery]) {
+      expect([...buckets]).toEqual([...new Set(buckets)].toSorted((a, b) => a - b))
+    }
+    expect([detection[0], detection.at(-1)]).toEqual([1, 3600])
+    expect([delivery[0], delivery.at(-1)]).toEqual([0.05, 3600])
+  })
+})
+
+describe('label values are the words of the parts', () => {
+  test('severities', () => {
+    expect(severityWords).toEqual([...severities, 'unknown'])
+  })
+
+  test('the reasons of failed polls are those of a ServiceError', () => {
+    type Reason = Parameters<Metrics['feedPollsFailedTotal']['inc']>[0]['reason']
+    expectTypeOf<Reason>().toEqualTypeOf<ServiceReason>()
+  })
+
+  test('the reasons of a cursor reset are those of a walk begun anew', () => {
+    type Reason = Parameters<Metrics['feedCursorResetsTotal']['inc']>[0]['reason']
+    expectTypeOf<Reason>().toEqualTypeOf<Exclude<WalkReason, 'first'>>()
+  })
+
+  test('the outcomes of attempts are those of a SinkError and the good one', () => {
+    type Outcome = Parameters<Metrics['deliveryAttemptsTotal']['inc']>[0]['outcome']
+    expectTypeOf<Outcome>().toEqualTypeOf<SinkReason | 'delivered'>()
+  })
+
+  test('the states of pending items are those of the ledger', () => {
+    type State = Parameters<Metrics['itemsPending']['set']>[0]['state']
+    expectTypeOf<State>().toEqualTypeOf<(typeof pendingStates)[number]>()
+    expect(metricTable.items_pending.labels.state).toEqual(pendingStates)
+  })
+
+  test('a metric, a label or a reason that does not exist is refused by the compiler', () => {
+    const metrics = createMetrics()
+    // @ts-expect-error no such metric
+    expect(metrics.feedPolls).toBeUndefined()
+    // @ts-expect-error no such reason
+    metrics.feedPollsFailedTotal.inc({ feed: 'brand', reason: 'bad_luck' })
+    // @ts-expect-error the sink is missing
+    expect(() => metrics.deadLetters.set({ feed: 'brand' }, 1)).toThrow(/feed/)
+  })
+})
+
+describe('counting', () => {
+  test('counters, gauges and histograms keep what they are told, per label set', async () => {
+    const metrics = createMetrics()
+    metrics.feedPollsTotal.inc({ feed: 'brand' })
+    metrics.feedPollsTotal.inc({ feed: 'brand' }, 2)
+    metrics.feedPollsTotal.inc({ feed: 'staff' })
+    metrics.configGeneration.set(7)
+    metrics.buildInfo.set({ version: '1.2.3' }, 1)
+    metrics.eventFetchToDeliverySeconds.observe({ sink: 'soc', severity: 'high' }, 0.2)
+    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="brand"}')).toBe(3)
+    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="staff"}')).toBe(1)
+    expect(await sample(metrics, 'tocsin_config_generation')).toBe(7)
+    expect(await sample(metrics, 'tocsin_build_info{version="1.2.3"}')).toBe(1)
+    const bucket = 'tocsin_event_fetch_to_delivery_seconds_bucket'
+    const labels = 'sink="soc",severity="high"'
+    expect(await sample(metrics, `${bucket}{le="0.1",${labels}}`)).toBe(0)
+    expect(await sample(metrics, `${bucket}{le="0.25",${labels}}`)).toBe(1)
+  })
+
+  test('a severity that is not known is counted as unknown', async () => {
+    const metrics = createMetrics()
+    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'apocalyptic' })
+    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'constructor' })
+    const body = await scrape(metrics)
+    expect(body).toContain('tocsin_events_new_total{feed="brand",severity="unknown"} 2')
+    expect(body).not.toContain('apocalyptic')
+  })
+
+  test('a status code that is not documented is counted as other', async () => {
+    const metrics = createMetrics()
+    const target = { account: 'main', tier: 'search' } as const
+    metrics.apiRequestsTotal.inc({ ...target, code: 429 })
+    metrics.apiRequestsTotal.inc({ ...target, code: 'none' })
+    metrics.apiRequestsTotal.inc({ ...target, code: 418 })
+    const series = 'tocsin_api_requests_total{account="main",tier="search"'
+    expect(await sample(metrics, `${series},code="429"}`)).toBe(1)
+    expect(await sample(metrics, `${series},code="none"}`)).toBe(1)
+    expect(await sample(metrics, `${series},code="other"}`)).toBe(1)
+  })
+
+  test('two instances in one process count apart and leave the global registry alone', async () => {
+    const one = createMetrics()
+    const other = createMetrics()
+    one.feedPollsTotal.inc({ feed: 'brand' })
+    expect(await sample(other, 'tocsin_feed_polls_total{feed="brand"}')).toBeUndefined()
+    expect(register.getMetricsAsArray()).toEqual([])
+  })
+})
+
+describe('starting at 0', () => {
+  test('every metric with labels that can be named beforehand has a sample of 0', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    metrics.onScrape(async () => {})
+    const body = await scrape(metrics)
+    const withSamples = new Set(
+      [...body.matchAll(/^(tocsin_\w+?)(_bucket)?[{ ]/gm)].map((m) => m[1]),
+    )
+    const expected = metricNames().filter((name) => name !== 'tocsin_build_info')
+    expect(expected.filter((name) => !withSamples.has(name))).toEqual([])
+    expect(body).toContain('tocsin_feed_polls_failed_total{feed="brand",reason="auth"} 0')
+    expect(body).toContain('tocsin_events_routed_total{route="urgent",severity="unknown"} 0')
+    expect(body).toContain('tocsin_items_pending{sink="soc",state="held"} 0')
+    expect(body).toContain(
+      'tocsin_event_fetch_to_delivery_seconds_count{sink="soc",severity="critical"} 0',
+    )
+  })
+})
+
+describe('shared gauges', () => {
+  test('are read anew at each scrape; what is gone from Redis is gone from the scrape', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    let sink = 'removed'
+    metrics.onScrape(async () => metrics.deadLetters.set({ sink }, 3))
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="removed"}')).toBe(3)
+    sink = 'soc'
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(3)
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="removed"}')).toBeUndefined()
+    expect(await sample(metrics, 'tocsin_redis_up')).toBe(1)
+  })
+
+  test('are left out within a second while Redis hangs, and local counters stay', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    metrics.feedPollsTotal.inc({ feed: 'brand' })
+    let answer = (): void => {}
+    metrics.onScrape(() => new Promise((resolve) => (answer = resolve)))
+    const began = performance.now()
+    const body = await scrape(metrics)
+    expect(performance.now() - began).toBeLessThan(1000)
+    expect(body).toContain('tocsin_redis_up 0')
+    expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1')
+    const shared = definitions.filter(([, { scope }]) => scope === 'shared')
+    expect(shared.filter(([name]) => body.includes(`tocsin_${name}`))).toEqual([])
+    answer()
+  })
+
+  test('are read once for scrapes that overlap, and come back with Redis', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    let readings = 0
+    const answers: (() => void)[] = []
+    metrics.onScrape(() => {
+      readings += 1
+      return new Promise((resolve) => answers.push(resolve))
+    })
+    const scrapes = [scrape(metrics), scrape(metrics)]
+    answers[0]!()
+    for (const body of await Promise.all(scrapes)) expect(body).toContain('tocsin_redis_up 1')
+    expect(readings).toBe(1)
+    const next = scrape(metrics)
+    answers[1]!()
+    expect(await next).toContain('tocsin_dead_letters{sink="soc"} 0')
+    expect(readings).toBe(2)
+  })
+
+  test('that cannot be read are left out, said once in the log and once more after a recovery', async () => {
+    const lines: string[] = []
+    const destination = new Writable({
+      write(chunk, _encoding, done) {
+        lines.push(String(chunk))
+        done()
+      },
+    })
+    const metrics = createMetrics({ logger: createLogger({ destination }) })
+    let isBroken = true
+    metrics.onScrape(async () => {
+      if (isBroken) throw new Error('READONLY replica')
+    })
+    expect(await sample(metrics, 'tocsin_redis_up')).toBe(0)
+    expect(await sample(metrics, 'tocsin_redis_up')).toBe(0)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toContain('READONLY replica')
+    isBroken = false
+    expect(await sample(metrics, 'tocsin_redis_up')).toBe(1)
+    isBroken = true
+    await scrape(metrics)
+    expect(lines).toHaveLength(2)
+  })
+
+  test('the lag of a feed is the time since it was caught up, and grows by itself', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    metrics.startAtZero(names)
+    metrics.onScrape(async () =>
+      metrics.feedLastCaughtUpTimestampSeconds.set({ feed: 'brand' }, 999_990),
+    )
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(10)
+    now += 300
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(310)
+    now = 999_000
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(0)
+  })
+
+  test('a feed that was never caught up lags since the start, not since 1970', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    metrics.startAtZero(names)
+    metrics.onScrape(async () => {})
+    now += 60
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(60)
+    expect(
+      await sample(metrics, 'tocsin_feed_last_caught_up_timestamp_seconds{feed="brand"}'),
+    ).toBe(0)
+  })
+})

@@ -1,0 +1,67 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { renderMessage } from '../../../../src/messages/message.ts'
+import { renderHtml } from '../../../../src/sinks/email/mail-html.ts'
+import { aMember } from '../../../support/deliveries.ts'
+import { aThreatEvent } from '../../../support/events.ts'
+import { anyMember } from '../any-member.ts'
+
+const origin = { sink: 'oncall', deliveryId: 'abc' }
+
+const ownTags = new Set(
+  'a body br div h1 head html meta p pre title !doctype'
+    .split(' ')
+    .flatMap((tag) => [tag, `/${tag}`]),
+)
+
+test('whatever the feed says, no tag, attribute or entity comes from it, and the part stays small', () => {
+  fc.assert(
+    fc.property(anyMember, (member) => {
+      const message = renderMessage(member, { attempt: 2, mayBeRepeat: true, isTest: true })
+      const html = renderHtml(message, origin)
+      expect(Buffer.byteLength(html)).toBeLessThan(100_000)
+      for (const [tag, name = ''] of html.matchAll(/<([^\s>]*)[^>]*>?/g)) {
+        expect(ownTags).toContain(name)
+        const bare = tag.replaceAll(/"[^"<>]*"/g, '""')
+        expect(bare).toMatch(/^<[!/]?[\w]+(?:\s+(?:html|[a-z-]+=""))*>$/)
+        expect(bare).not.toMatch(/\s(?:on|src)/)
+      }
+      expect(html).not.toMatch(/&(?!amp;|lt;|gt;|quot;|#39;|middot;)/)
+      expect(html).not.toMatch(/url\(|javascript:[^&]*"/i)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('an event at the bounds of everything stays under what mail programs clip', () => {
+  for (const character of ['"', '&', '😀']) {
+    const long = character.repeat(5000)
+    const message = renderMessage(
+      aMember({
+        routes: Array.from({ length: 50 }, () => long),
+        event: aThreatEvent({
+          uid: long,
+          severity: long,
+          notes: long,
+          tags: Array.from({ length: 50 }, () => long),
+          identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
+          highlights: { content: [long] },
+        }),
+      }),
+      { attempt: 2, mayBeRepeat: true, isTest: true },
+    )
+    const facts = Array.from({ length: 12 }, () => ({
+      label: character.repeat(40),
+      value: character.repeat(300),
+      kind: 'code' as const,
+    }))
+    expect(Buffer.byteLength(renderHtml({ ...message, facts }, origin))).toBeLessThan(100_000)
+  }
+})
+
+test('the mail loads nothing and lets the reader choose between light and dark', () => {
+  const html = renderHtml(renderMessage(aMember(), { attempt: 1, mayBeRepeat: false }), origin)
+  expect(html).toContain('<meta name="color-scheme" content="light dark">')
+  expect(html).toContain('<meta name="viewport"')
+  expect(html).not.toMatch(/<(?:img|link|style|script|iframe)|src=/)
+})

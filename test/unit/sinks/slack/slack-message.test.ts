@@ -1,0 +1,173 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { renderMessage } from '../../../../src/messages/message.ts'
+import {
+  maxBlocksLength,
+  renderPlainSlack,
+  renderSlack,
+  slackLimits,
+  type SlackMessage,
+} from '../../../../src/sinks/slack/slack-message.ts'
+import { aMember } from '../../../support/deliveries.ts'
+import { aThreatEvent } from '../../../support/events.ts'
+import { anyMember } from '../any-member.ts'
+
+const firstTry = { attempt: 1, mayBeRepeat: false }
+
+describe('whatever the feed says', () => {
+  test('the message keeps within every length that Slack allows', () => {
+    fc.assert(
+      fc.property(anyMember, (member) => {
+        const message = renderMessage(member, { attempt: 3, mayBeRepeat: true, isTest: true })
+        const payload = renderSlack(message, 'a'.repeat(64))
+        expectWithinLimits(payload)
+        expect(renderPlainSlack(message, 'abc').text!.length).toBeLessThanOrEqual(slackLimits.text)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('no text is open to a mention, a link or markup', () => {
+    fc.assert(
+      fc.property(anyMember, (member) => {
+        const message = renderMessage(member, firstTry)
+        const { text, blocks } = renderSlack(message, 'abc')
+        for (const escaped of [text!, renderPlainSlack(message, 'abc').text!]) {
+          expect(escaped).not.toMatch(/[<>`]|&(?!amp;|lt;|gt;)/)
+        }
+        for (const found of objectsIn(blocks)) {
+          expect(found['type']).not.toBe('mrkdwn')
+          if (found['type'] !== 'plain_text') continue
+          expect(found['emoji']).toBe(false)
+          expect(found['text']).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+test('an event at the bounds of everything still fits', () => {
+  for (const character of ['&', '"', '<', '😀', 'ﷺ']) {
+    const long = character.repeat(5000)
+    const event = aThreatEvent({
+      uid: long,
+      type: long,
+      source: long,
+      severity: long,
+      originalSeverity: long,
+      notes: long,
+      tags: Array.from({ length: 50 }, () => long),
+      identifiers: Array.from({ length: 50 }, (_, id) => ({ id, name: long })),
+      highlights: { content: [long] },
+      url: `https://app.example.com/${'a'.repeat(1900)}`,
+    })
+    const routes = Array.from({ length: 50 }, () => long)
+    const message = renderMessage(aMember({ event, routes }), { attempt: 9, mayBeRepeat: true })
+    const facts = Array.from({ length: 12 }, () => ({
+      label: character.repeat(40),
+      value: character.repeat(300),
+      kind: 'text' as const,
+    }))
+    const payload = renderSlack({ ...message, facts }, 'a'.repeat(64))
+    expectWithinLimits(payload)
+    expect(JSON.stringify(payload.blocks)).toContain('delivery aaaa')
+  }
+})
+
+test('severity and type head the message, in words', () => {
+  expect(blocksOf()[0]).toMatchObject({ type: 'header', text: { text: '🟧 HIGH · Stealer log' } })
+})
+
+test('an unknown severity is shown as the service writes it', () => {
+  const [header] = blocksOf(aThreatEvent({ severity: 'constructor' }))
+  expect(header).toMatchObject({ text: { text: '⬛ CONSTRUCTOR · Stealer log' } })
+})
+
+test('the facts stand in fields, the origin in the last line', () => {
+  const blocks = blocksOf()
+  const fields = blocks.flatMap((block) => (block['fields'] as { text: string }[]) ?? [])
+  expect(fields.map(({ text }) => text)).toContain('Matched\nexample[.]com')
+  expect(fields.map(({ text }) => text)).toContain('Fetched at\n2026-11-01 12:02 UTC (1 min later)')
+  expect(blocks.at(-1)).toMatchObject({
+    type: 'context',
+    elements: [
+      {
+        text: 'delivery abc · uid stealer_log/stealer_logs_live/12345 · feed brand · routes urgent',
+      },
+    ],
+  })
+})
+
+test('the extract is quoted as it is, in preformatted rich text', () => {
+  const highlights = { content: ['<!channel> ```code``` & more'] }
+  const found = objectsIn(blocksOf(aThreatEvent({ highlights })))
+  const quoted = found.find(({ type }) => type === 'rich_text_preformatted')
+  expect(quoted).toEqual({
+    type: 'rich_text_preformatted',
+    elements: [{ type: 'text', text: '<!channel> ```code``` & more' }],
+  })
+})
+
+test('the button leads to the event; without a link there is none', () => {
+  expect(objectsIn(blocksOf()).find(({ type }) => type === 'button')).toMatchObject({
+    url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345',
+  })
+  const without = objectsIn(blocksOf(aThreatEvent({ url: 'javascript:alert(1)' })))
+  expect(without.some(({ type }) => type === 'button')).toBe(false)
+})
+
+test('nothing unfurls and nothing is parsed for names', () => {
+  const payload = renderSlack(renderMessage(aMember(), firstTry), 'abc')
+  expect(Object.keys(payload).toSorted()).toEqual([
+    'blocks',
+    'text',
+    'unfurl_links',
+    'unfurl_media',
+  ])
+  expect(payload).toMatchObject({ unfurl_links: false, unfurl_media: false })
+})
+
+function blocksOf(event = aThreatEvent()): Record<string, unknown>[] {
+  const { blocks } = renderSlack(renderMessage(aMember({ event }), firstTry), 'abc')
+  return blocks as unknown as Record<string, unknown>[]
+}
+
+function expectWithinLimits({ text, blocks }: SlackMessage): void {
+  expect(text!.length).toBeLessThanOrEqual(slackLimits.text)
+  expect(text!.length).toBeGreaterThan(0)
+  expect(blocks!.length).toBeLessThanOrEqual(slackLimits.blocks)
+  expect(JSON.stringify(blocks).length).toBeLessThan(maxBlocksLength)
+  expect(JSON.stringify(blocks).isWellFormed()).toBe(true)
+  for (const block of blocks as unknown as Record<string, unknown>[]) expectBlockWithinLimits(block)
+}
+
+function expectBlockWithinLimits(block: Record<string, unknown>): void {
+  const {
+    type,
+    text,
+    fields = [],
+    elements = [],
+  } = block as {
+    type: string
+    text?: { text: string }
+    fields?: { text: string }[]
+    elements?: { text?: string; url?: string }[]
+  }
+  if (text) {
+    expect(text.text.length).toBeGreaterThan(0)
+    expect(text.text.length).toBeLessThanOrEqual(
+      type === 'header' ? slackLimits.header : slackLimits.section,
+    )
+  }
+  expect(fields.length).toBeLessThanOrEqual(slackLimits.fieldsPerSection)
+  for (const field of fields) expect(field.text.length).toBeLessThanOrEqual(slackLimits.field)
+  expect(elements.length).toBeLessThanOrEqual(slackLimits.contextElements)
+  for (const { url = '' } of elements) expect(url.length).toBeLessThanOrEqual(slackLimits.url)
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
+  return [...own, ...Object.values(value).flatMap(objectsIn)]
+}

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { escapeWithin, mrkdwnText, plainText } from '../../../../src/sinks/slack/slack-text.ts'
+
+test('exactly three characters are escaped', () => {
+  expect(escapeWithin(`<!channel> & "it's" *bold*`, 100)).toBe(
+    `&lt;!channel&gt; &amp; "it's" *bold*`,
+  )
+})
+
+test('the length counts after escaping, and no entity is cut in two', () => {
+  expect(escapeWithin('&&&', 15)).toBe('&amp;&amp;&amp;')
+  expect(escapeWithin('&&&', 14)).toBe('&amp;&amp;…')
+  expect(escapeWithin('&&&', 10)).toBe('&amp;…')
+})
+
+test('a cut falls between code points', () => {
+  expect(escapeWithin('😀😀😀', 4)).toBe('😀…')
+})
+
+test('whatever the text, it fits, and what was not cut comes back whole', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.integer({ min: 1, max: 300 }), (text, max) => {
+      const escaped = escapeWithin(text, max)
+      expect(escaped.length).toBeLessThanOrEqual(max)
+      const decoded = escaped
+        .replaceAll('&lt;', '<')
+        .replaceAll('&gt;', '>')
+        .replaceAll('&amp;', '&')
+      const isCut = decoded !== text
+      expect(text.startsWith(isCut ? decoded.slice(0, -1) : decoded)).toBe(true)
+    }),
+  )
+})
+
+test('no back-tick opens code where mrkdwn cannot be avoided', () => {
+  expect(mrkdwnText('```x`', 100)).toBe("'''x'")
+})
+
+test('no text is empty, for Slack refuses that', () => {
+  expect(plainText('', 10)).toEqual({ type: 'plain_text', text: '-', emoji: false })
+  expect(mrkdwnText('', 10)).toBe('-')
+})

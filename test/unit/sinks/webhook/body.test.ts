@@ -1,0 +1,208 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Delivery, DeliveryMember } from '../../../../src/sinks/sink.ts'
+import { measureMember, renderBody } from '../../../../src/sinks/webhook/body.ts'
+import { aMember } from '../../../support/deliveries.ts'
+import { aThreatEvent } from '../../../support/events.ts'
+
+function delivery(members: DeliveryMember[], more: Partial<Delivery> = {}): Delivery {
+  const destination = { id: 'siem', label: 'siem' }
+  return { id: 'd1', destination, members, attempt: 1, mayBeRepeat: false, ...more }
+}
+
+const arbitraryText = fc.string({ unit: 'binary', maxLength: 3000 })
+
+const arbitraryMember = fc
+  .record({
+    type: arbitraryText,
+    source: arbitraryText,
+    severity: arbitraryText,
+    notes: fc.option(arbitraryText),
+    tags: fc.array(arbitraryText, { maxLength: 60 }),
+    identifiers: fc.array(fc.record({ id: fc.nat(), name: arbitraryText }), { maxLength: 60 }),
+    highlights: fc.dictionary(arbitraryText, fc.array(arbitraryText, { maxLength: 20 })),
+    detail: fc.dictionary(arbitraryText, fc.jsonValue()) as fc.Arbitrary<Record<string, unknown>>,
+    labels: fc.dictionary(fc.string({ maxLength: 200 }), fc.string({ maxLength: 2000 })),
+    url: fc.option(fc.string({ maxLength: 4000 })),
+  })
+  .map(({ detail, labels, ...event }) => aMember({ event: aThreatEvent(event), detail, labels }))
+
+describe('a single event', () => {
+  test('says what is known, in one shape', () => {
+    const member = aMember({ detail: { domain: 'example.com' } })
+    expect(JSON.parse(renderBody(delivery([member])))).toEqual({
+      type: 'tocsin.event.v1',
+      timestamp: '2026-11-01T12:02:00.000Z',
+      data: {
+        id: 'item1',
+        uid: 'stealer_log/stealer_logs_live/12345',
+        kind: 'event',
+        type: 'stealer_log',
+        source: 'stealer_logs_live',
+        severity: 'high',
+        original_severity: null,
+        account: 'main',
+        feed: 'brand',
+        labels: { team: 'brand' },
+        routes: ['urgent'],
+        identifiers: [{ id: 77, name: 'example.com' }],
+        tags: [],
+        notes: null,
+        url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345',
+        created_at: '2026-11-01T12:00:00.000Z',
+        matched_at: '2026-11-01T12:01:00.000Z',
+        fetched_at: '2026-11-01T12:02:00.000Z',
+        highlights: { 'victim_information.username': ['alice'] },
+        detail: { domain: 'example.com' },
+      },
+    })
+  })
+
+  test('gives null for times that the service does not know', () => {
+    const member = aMember({ event: aThreatEvent({ createdAtMs: null, matchedAtMs: null }) })
+    const { data } = JSON.parse(renderBody(delivery([member])))
+    expect(data).toMatchObject({ created_at: null, matched_at: null, detail: null })
+    expect(data).not.toHaveProperty('detail_unavailable')
+  })
+
+  test('says when the detail was asked for and not to be had', () => {
+    const { data } = JSON.parse(renderBody(delivery([aMember({ detail: 'unavailable' })])))
+    expect(data).toMatchObject({ detail: null, detail_unavailable: true })
+  })
+
+  test('says when it is a test', () => {
+    const { data } = JSON.parse(renderBody(delivery([aMember()], { isTest: true })))
+    expect(data).toMatchObject({ test: true })
+  })
+})
+
+describe('a batch', () => {
+  const older = aMember({ id: 'a', fetchedAtMs: 1000 })
+  const newer = aMember({ id: 'b', fetchedAtMs: 2000 })
+
+  test('keeps the order of its members and the id of each', () => {
+    const body = JSON.parse(renderBody(delivery([newer, older])))
+    expect(body.type).toBe('tocsin.batch.v1')
+    expect(body.data.items.map((item: { id: string }) => item.id)).toEqual(['b', 'a'])
+  })
+
+  test('is dated by the newest of them, wherever that stands', () => {
+    for (const members of [
+      [newer, older],
+      [older, newer],
+    ]) {
+      expect(JSON.parse(renderBody(delivery(members))).timestamp).toBe('1970-01-01T00:00:02.000Z')
+    }
+  })
+
+  test('takes exactly what its members measure, and the envelope', () => {
+    fc.assert(
+      fc.property(fc.array(arbitraryMember, { minLength: 2, maxLength: 4 }), (members) => {
+        const measured = members.reduce((sum, member) => sum + measureMember(member), 0)
+        const envelope = Buffer.byteLength(
+          '{"type":"tocsin.batch.v1","timestamp":"2026-11-01T12:02:00.000Z","data":{"items":[]}}',
+        )
+        const commas = members.length - 1
+        expect(Buffer.byteLength(renderBody(delivery(members)))).toBe(measured + envelope + commas)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
+
+test('the body is the same bytes on every attempt, repeat or not', () => {
+  fc.assert(
+    fc.property(arbitraryMember, fc.integer({ min: 2, max: 99 }), (member, attempt) => {
+      const again = delivery([structuredClone(member)], { attempt, mayBeRepeat: true })
+      expect(renderBody(again)).toBe(renderBody(delivery([member])))
+    }),
+    { numRuns: 50 },
+  )
+})
+
+describe('size', () => {
+  test('whatever an event holds, its body stays under 20 KB, parses, and says when it was cut', () => {
+    fc.assert(
+      fc.property(arbitraryMember, (member) => {
+        const body = renderBody(delivery([member]))
+        expect(Buffer.byteLength(body)).toBeLessThan(20_000)
+        const { data } = JSON.parse(body)
+        expect(data).toMatchObject({ id: member.id, uid: member.event.uid })
+        const isWhole =
+          JSON.stringify(data.highlights) === JSON.stringify(member.event.highlights) &&
+          JSON.stringify(data.detail) === JSON.stringify(member.detail)
+        expect(data.truncated === true || isWhole).toBe(true)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test('is held at the boundary to the byte', () => {
+    for (let length = 18_500; length < 20_500; length += 1) {
+      const event = aThreatEvent({ highlights: { content: ['x'.repeat(length)] } })
+      expect(Buffer.byteLength(renderBody(delivery([aMember({ event })])))).toBeLessThan(20_000)
+    }
+  })
+
+  test('is held where every text is long and takes six bytes a character', () => {
+    const text = '\u0001'.repeat(5000)
+    const texts = Array.from({ length: 50 }, (_, index) => `${index}${text}`)
+    const event = aThreatEvent({
+      type: text,
+      source: text,
+      severity: text,
+      originalSeverity: text,
+      notes: text,
+      url: '"'.repeat(1500),
+      tags: texts,
+      identifiers: texts.map((name, id) => ({ id, name })),
+      highlights: { [text]: texts },
+    })
+    const labels = Object.fromEntries(texts.map((key) => [key, text]))
+    const member = aMember({ event, labels, routes: texts, detail: { [text]: text } })
+    expect(Buffer.byteLength(renderBody(delivery([member])))).toBeLessThan(20_000)
+  })
+
+  test('an event that fits is not touched', () => {
+    const text = 'x'.repeat(15_000)
+    const member = aMember({ event: aThreatEvent({ highlights: { content: [text] } }) })
+    const { data } = JSON.parse(renderBody(delivery([member])))
+    expect(data.highlights.content).toEqual([text])
+    expect(data).not.toHaveProperty('truncated')
+  })
+
+  test('long extracts are shortened first, and the link and the rest stay', () => {
+    const event = aThreatEvent({
+      highlights: { content: ['é'.repeat(30_000)] },
+      notes: 'n'.repeat(1000),
+      tags: ['a', 'b'],
+    })
+    const { data } = JSON.parse(renderBody(delivery([aMember({ event })])))
+    expect(data.truncated).toBe(true)
+    expect(data.highlights.content[0]).toBe(`${'é'.repeat(2000)}…`)
+    expect(data).toMatchObject({ notes: event.notes, tags: event.tags, url: event.url })
+  })
+
+  test('where extracts and detail cannot be shortened enough, they go and the rest stays', () => {
+    const cells = Array.from({ length: 16 }, () => 'x'.repeat(130))
+    const rows = Array.from({ length: 16 }, (_, row) => [`row ${row}`, [cells, cells, cells]])
+    const detail = Object.fromEntries(rows)
+    const event = aThreatEvent({ notes: 'n'.repeat(1000) })
+    const { data } = JSON.parse(renderBody(delivery([aMember({ event, detail })])))
+    expect(data).toMatchObject({ detail: null, highlights: {}, notes: event.notes })
+    expect(data.truncated).toBe(true)
+  })
+
+  test('as the last resort the rest is cut too, but never an id, and no link is left half', () => {
+    const event = aThreatEvent({
+      uid: `stealer_log/x/${'1'.repeat(500)}`,
+      notes: '\u0001'.repeat(30_000),
+      tags: Array.from({ length: 5000 }, (_, index) => `tag ${index}`),
+      url: `https://app.example.com/${'a'.repeat(30_000)}`,
+    })
+    const { data } = JSON.parse(renderBody(delivery([aMember({ event })])))
+    expect(data).toMatchObject({ id: 'item1', uid: event.uid, url: null, truncated: true })
+    expect(data.tags.length).toBeGreaterThan(0)
+    expect(data.notes).toMatch(/…$/)
+  })
+})
