@@ -10,7 +10,7 @@ import { fetchDetail } from '../feeds/detail.ts'
 import { detailWaitMs } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
 import type { MadeWork, SinkModes } from '../ledger/collecting.ts'
-import { isNewestGeneration } from '../ledger/generation.ts'
+import { confirmGeneration } from '../ledger/generation.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { Service } from './build-service.ts'
 import { buildSink } from './build-sinks.ts'
@@ -60,9 +60,18 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     modes,
     queue,
     release,
-    isNewestGeneration: () => isNewestGeneration(redis, keys, shared.generation.number),
+    confirmGeneration: () => confirm(shared),
     clock,
     logger,
   })
   return { sinks, modes, queue, circuit, workers, detailJobs, reconciler }
+}
+
+/** Whether this configuration is the active one; it may have become so because the other one is gone. */
+async function confirm({ redis, keys, generation, metrics }: Shared): Promise<boolean> {
+  const number = await confirmGeneration(redis, keys, generation.hash)
+  if (number === undefined) return false
+  generation.number = number
+  metrics.configGeneration.set(number)
+  return true
 }

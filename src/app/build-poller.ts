@@ -1,4 +1,5 @@
 import { createPoller, type Poller } from '../feeds/poller.ts'
+import { hasRoom } from '../redis/safety.ts'
 import { planItems } from '../routing/destinations.ts'
 import { createRouter } from '../routing/router.ts'
 import type { DeliveryParts } from './build-delivery.ts'
@@ -6,7 +7,7 @@ import type { Service } from './build-service.ts'
 import { findBook, type Shared } from './shared.ts'
 
 export function buildPoller(shared: Shared, service: Service, delivery: DeliveryParts): Poller {
-  const { config, clock, logger, metrics } = shared
+  const { config, redis, clock, logger, metrics } = shared
   const { sinks, modes, queue, detailJobs } = delivery
   const router = createRouter(config.route)
   const destinationsOf = (sink: string): string[] =>
@@ -31,6 +32,7 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
       await Promise.all([queue.addMade(account, made), detailJobs.add(account, made)])
     },
     generation: () => shared.generation.number,
+    hasRoom: () => hasRoom(redis),
     clock,
     logger,
     metrics,

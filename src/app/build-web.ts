@@ -1,6 +1,6 @@
+import { createCircuit } from '../delivery/circuit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { setSharedGauges } from '../http/shared-gauges.ts'
-import type { DeliveryParts } from './build-delivery.ts'
 import type { NamedLoop } from './build-loops.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
@@ -8,24 +8,10 @@ import type { Shared } from './shared.ts'
 /** A loop that did not move for longer than this makes /healthz fail, ms. */
 const livenessMs = 60_000
 
-export function buildWeb(
-  shared: Shared,
-  { service, delivery, loops }: { service: Service; delivery: DeliveryParts; loops: NamedLoop[] },
-): HttpServer {
-  const { config, redis, clock, logger, metrics, books } = shared
-  metrics.onScrape(() => {
-    setBudgets(shared, service)
-    return setSharedGauges({
-      nowMs: clock.now(),
-      redis,
-      metrics,
-      books,
-      feeds: config.feeds,
-      sinks: config.sinks.map(({ name }) => name),
-      circuitOf: (sink) => delivery.circuit.read(sink, clock.now()),
-      isAccountPaused: async (account) => (await service.client(account).pause()) !== null,
-    })
-  })
+/** `loops`: those that run by now. */
+export function buildWeb(shared: Shared, service: Service, loops: () => NamedLoop[]): HttpServer {
+  const { config, redis, clock, logger, metrics } = shared
+  metrics.onScrape(() => refresh(shared, service))
   return createHttpServer({
     ...config.http,
     metrics,
@@ -33,7 +19,7 @@ export function buildWeb(
     clock,
     health() {
       const isWaiting = redis.status !== 'ready' // waiting for Redis is no illness
-      const states = loops.map(({ name, loop }) => {
+      const states = loops().map(({ name, loop }) => {
         const lastProgressMs = loop.lastProgressMs()
         const ok = isWaiting || clock.now() - lastProgressMs < livenessMs
         return { name, lastProgressMs, ok }
@@ -45,6 +31,23 @@ export function buildWeb(
       await redis.ping()
       return { ok: true, reasons: [] }
     },
+  })
+}
+
+async function refresh(shared: Shared, service: Service): Promise<void> {
+  const { config, redis, keys, clock, metrics, books } = shared
+  setBudgets(shared, service)
+  const circuit = createCircuit(redis, keys)
+  const nowMs = clock.now()
+  await setSharedGauges({
+    nowMs,
+    redis,
+    metrics,
+    books,
+    feeds: config.feeds,
+    sinks: config.sinks.map(({ name }) => name),
+    circuitOf: (sink) => circuit.read(sink, nowMs),
+    isAccountPaused: async (account) => (await service.client(account).pause()) !== null,
   })
 }
 

@@ -16,8 +16,8 @@ export interface Shared {
   metrics: Metrics
   /** One for each account; empty until Redis was reached. */
   books: Book[]
-  /** 0 until the configuration is registered in Redis. */
-  generation: { number: number }
+  /** Of the configuration; its number is 0 until it is registered in Redis. */
+  generation: { number: number; readonly hash: string }
 }
 
 export function findBook({ books }: Shared, account: string): Book | undefined {

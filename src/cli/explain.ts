@@ -7,7 +7,7 @@ import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { destinationLabels } from './destination-labels.ts'
 import { withLedger } from './open-ledger.ts'
-import { findQuarantined, type Quarantined } from './quarantine.ts'
+import { findQuarantined, type Quarantined } from '../ledger/quarantine.ts'
 import { storyJson, storyLines } from './story.ts'
 import { harmless, isoTime, timeInWords } from './words.ts'
 

@@ -23,6 +23,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const logger = createLogger({
     level: logLevel(context.env),
     pretty: context.terminal.isWatched && options.output === 'text',
+    colorize: (context.env['NO_COLOR'] ?? '') === '',
   })
   sayWarnings(warnings, logger)
   await refuseUnsafeEarly(config)

@@ -2,8 +2,7 @@
 import type { BegunAttempt, Outcome } from '../ledger/attempts.ts'
 import { signalWithin } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
-import { isAnswerLost, SinkError, type Sink } from '../sinks/sink.ts'
-import type { Circuit } from './circuit.ts'
+import { isAnswerLost, SinkError, type Receipt, type Sink } from '../sinks/sink.ts'
 import type { DelivererOptions, Work } from './deliverer.ts'
 import { deliveryOf } from './delivery-of.ts'
 import { effectOn, judge } from './retry-policy.ts'
@@ -20,14 +19,15 @@ export async function attemptSend(
   const delivery = deliveryOf(work, begun)
   if (typeof delivery === 'string') return { outcome: 'dead', reason: delivery }
   if (begun.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
+  let receipt: Receipt
   try {
-    const receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
-    metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
-    await report(options, sink, 'ok')
-    return { outcome: 'delivered', answer: receipt.answer }
+    receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
   } catch (error) {
     return failed(options, work, begun, asSinkError(error))
   }
+  metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
+  await report(options, sink)
+  return { outcome: 'delivered', answer: receipt.answer }
 }
 
 async function failed(
@@ -36,12 +36,11 @@ async function failed(
   begun: Begun,
   error: SinkError,
 ): Promise<Outcome> {
-  const { clock, logger, metrics, pace } = options
+  const { clock, logger, metrics } = options
   const { reason, retryAfterMs } = error
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: reason })
   logger.warn({ sink: sink.name, ref, attempt: begun.attempt, err: error }, 'delivery failed')
-  if (reason === 'rate_limited') await pace.pause(sink, retryAfterMs)
-  await report(options, sink, effectOn(reason))
+  await report(options, sink, error)
   const verdict = judge({
     reason,
     tries: begun.tries,
@@ -56,14 +55,20 @@ async function failed(
   return { outcome: 'retry', atMs, counts: verdict.counts, ...told }
 }
 
+/** Tells all replicas how it went; where that fails, the outcome stands all the same. */
 async function report(
-  { circuit, logger }: DelivererOptions,
+  { circuit, pace, logger }: DelivererOptions,
   sink: Sink,
-  word: Parameters<Circuit['report']>[1],
+  error?: SinkError,
 ): Promise<void> {
-  const change = await circuit.report(sink.name, word)
-  if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
-  if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
+  try {
+    if (error?.reason === 'rate_limited') await pace.pause(sink, error.retryAfterMs)
+    const change = await circuit.report(sink.name, error ? effectOn(error.reason) : 'ok')
+    if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
+    if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
+  } catch (cause) {
+    logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
+  }
 }
 
 /** A sink throws nothing else; what it throws all the same may have been sent. */

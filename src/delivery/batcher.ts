@@ -8,12 +8,15 @@ export type FlushOutcome =
   | { next: 'done'; batches: string[] }
   | { next: 'later'; atMs: number; batches: string[] }
 
+/** What a sink collected before its configuration lost `batch` goes one by one. */
+const single = { max: 1, waitMs: 0, maxBytes: 0 }
+
 /** Seals every batch that is full or has waited long enough; says when to look again. */
 export async function flushOnce(book: Book, sink: Sink, nowMs: number): Promise<FlushOutcome> {
-  const { batch } = sink
+  const { batch = single } = sink
   const [destination] = sink.destinations
   const batches: string[] = []
-  if (!batch || !destination) return { next: 'done', batches }
+  if (!destination) return { next: 'done', batches }
   for (;;) {
     const waiting = await peekCollection(book, sink.name, batch.max)
     const [oldest] = waiting

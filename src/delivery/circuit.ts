@@ -9,6 +9,8 @@ export interface Circuit {
   admit(sink: string): Promise<number>
   /** Says what this report changed, if anything. */
   report(sink: string, word: 'ok' | CircuitEffect): Promise<'opened' | 'closed' | undefined>
+  /** Nothing was sent after all: where this was the probe of a half-open circuit, the next may be it. */
+  giveBack(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
 }
 
@@ -37,6 +39,9 @@ export function createCircuit(redis: Redis, keys: Keys): Circuit {
       const answer = String(await runScript(redis, 'circuit-report', names(sink), [word]))
       if (answer.startsWith('opened')) return 'opened'
       return answer === 'closed' ? 'closed' : undefined
+    },
+    async giveBack(sink) {
+      await redis.del(keys.shared('circuit', sink, 'probe'))
     },
     async read(sink, nowMs) {
       const [until, last] = await redis.hmget(keys.shared('circuit', sink), 'until', 'last_success')

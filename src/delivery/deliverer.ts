@@ -55,11 +55,15 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       if (waitMs > 0) return { next: 'later', atMs: clock.now() + waitMs, isCircuitOpen: true }
       await pace.wait(work.sink, work.signal)
       if (work.signal.aborted || !(await work.isStillMine())) {
+        await circuit.giveBack(work.sink.name)
         return { next: 'later', atMs: clock.now(), isCircuitOpen: false }
       }
       const token = randomUUID()
       const begun = await beginAttempt(work.book, work.ref, token, attemptLeaseMs)
-      if (begun.status !== 'send') return done
+      if (begun.status !== 'send') {
+        await circuit.giveBack(work.sink.name)
+        return done
+      }
       const outcome = await attemptSend(options, work, begun)
       const attempt = { ref: work.ref, token, replica }
       const settled = await settleAttempt(work.book, attempt, outcome)

@@ -13,6 +13,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { signalWithin, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { createStandStill } from '../runtime/stand-still.ts'
 
 export interface DetailJobs {
   start(): void
@@ -57,7 +58,9 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
     autorun: false,
     concurrency: 8,
   })
+  queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))
+  worker.on('error', createStandStill(worker, stopping.signal, clock).afterError)
 
   async function process(job: Job<DetailWork>): Promise<void> {
     try {

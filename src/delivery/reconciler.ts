@@ -12,6 +12,7 @@ import {
 } from '../ledger/collecting.ts'
 import { overdueRefs, sinksOf } from '../ledger/due.ts'
 import type { Book } from '../ledger/book.ts'
+import { readPayload } from '../ledger/records.ts'
 import { parseRef } from '../ledger/refs.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -36,8 +37,8 @@ export interface ReconcilerOptions {
   modes: SinkModes
   queue: WorkQueue
   release: (account: string, made: MadeWork[]) => Promise<void>
-  /** Only the newest configuration may call a sink unknown. */
-  isNewestGeneration: () => Promise<boolean>
+  /** Only the active configuration may call a sink unknown, or known again. */
+  confirmGeneration: () => Promise<boolean>
   clock: Clock
   logger: Logger
 }
@@ -52,14 +53,14 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   return {
     async reconcileOnce() {
       const sum = { added: 0, orphaned: 0, returned: 0 }
-      const mayHold = await options.isNewestGeneration()
+      const mayHold = await options.confirmGeneration()
       for (const book of options.books) {
         for (const sink of await sinksOf(book)) {
           const isKnown = sink in options.modes
           if (isKnown) sum.added += await requeue(options, book, sink, await nextPage(book, sink))
           else if (mayHold) sum.orphaned += await hold(book, await nextPage(book, sink))
         }
-        sum.returned += await takeBack(options, book)
+        if (mayHold) sum.returned += await takeBack(options, book)
       }
       say(options.logger, sum)
       return sum
@@ -99,12 +100,17 @@ async function requeueOne(
   ref: string,
 ): Promise<void> {
   const parsed = parseRef(ref)
-  // a due item of a batching sink is one whose wait for its full event is over
-  if (parsed.kind === 'item' && modes[sink] !== false) {
-    await release(book.account, await releaseDetail(book, parsed.recordId, modes))
-  } else {
+  // a due item may be one whose wait for its full event is over: all of its record go on without it
+  const made = parsed.kind === 'item' ? await releaseWithout(book, parsed.recordId, modes) : []
+  if (made.length > 0) await release(book.account, made)
+  if (!made.some((work) => work.ref === ref)) {
     await queue.add(book.account, [{ ref, sink, severity: 'high' }])
   }
+}
+
+async function releaseWithout(book: Book, recordId: string, modes: SinkModes): Promise<MadeWork[]> {
+  const payload = await readPayload(book, recordId)
+  return releaseDetail(book, recordId, modes, payload && { detail: 'unavailable', ...payload })
 }
 
 async function hold(book: Book, due: string[]): Promise<number> {

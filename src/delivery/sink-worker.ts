@@ -9,6 +9,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { createStandStill } from '../runtime/stand-still.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { flushOnce } from './batcher.ts'
 import type { Deliverer } from './deliverer.ts'
@@ -60,6 +61,7 @@ export function createSinkWorker(
   })
   const standStill = createStandStill(worker, stopping, clock)
   worker.on('error', (error) => logger.debug({ sink: sink.name, err: error }, 'sink worker error'))
+  worker.on('error', standStill.afterError)
   worker.on('lockRenewalFailed', (ids) => ids.forEach((id) => running.get(id)?.abort()))
 
   async function process(job: Job<WorkJob>, token = ''): Promise<void> {
@@ -69,7 +71,7 @@ export function createSinkWorker(
       const signal = AbortSignal.any([lost.signal, stopping])
       const held = { job, token, signal, sinceMs: clock.monotonic() }
       const next = await workSafely(options, sink, held)
-      if (next?.isCircuitOpen) await standStill(next.atMs)
+      if (next?.isCircuitOpen) await standStill.until(next.atMs)
       if (!next) return
       await job.moveToDelayed(next.atMs, token)
     } finally {
@@ -154,26 +156,4 @@ function addBatches(
     book.account,
     refs.map((ref) => ({ ref, sink: sink.name, severity: 'high' })),
   )
-}
-
-/** Pauses the worker until a time; more calls meanwhile change nothing. */
-function createStandStill(
-  worker: Worker,
-  stopping: AbortSignal,
-  clock: Clock,
-): (untilMs: number) => Promise<void> {
-  let isStanding = false
-
-  async function goOn(untilMs: number): Promise<void> {
-    await clock.sleep(untilMs - clock.now(), stopping)
-    isStanding = false
-    if (!stopping.aborted) await worker.resume()
-  }
-
-  return async (untilMs) => {
-    if (isStanding || stopping.aborted) return
-    isStanding = true
-    await worker.pause(true)
-    void goOn(untilMs)
-  }
 }

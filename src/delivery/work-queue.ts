@@ -37,16 +37,7 @@ export function queueNameOf(sink: string): string {
 }
 
 export function createWorkQueue(redis: Redis, keys: Keys, sinks: Map<string, Sink>): WorkQueue {
-  const queues = new Map(
-    [...sinks.keys()].map((sink) => [
-      sink,
-      new Queue<WorkJob>(queueNameOf(sink), {
-        connection: redis,
-        prefix: keys.queuePrefix,
-        ...queueSettings,
-      }),
-    ]),
-  )
+  const queues = new Map([...sinks.keys()].map((sink) => [sink, openQueue(redis, keys, sink)]))
 
   function workOf({ ref, k, sv, kind }: MadeWork): WorkItem {
     if (kind !== 'collect') return { ref, sink: k, severity: sv }
@@ -79,6 +70,13 @@ export function createWorkQueue(redis: Redis, keys: Keys, sinks: Map<string, Sin
       await Promise.all([...queues.values()].map((queue) => queue.close()))
     },
   }
+}
+
+function openQueue(redis: Redis, keys: Keys, sink: string): Queue<WorkJob> {
+  const connection = { connection: redis, prefix: keys.queuePrefix }
+  const queue = new Queue<WorkJob>(queueNameOf(sink), { ...connection, ...queueSettings })
+  queue.on('error', () => undefined) // the connection says, once, that Redis is away
+  return queue
 }
 
 type JobOptions = typeof jobOptions & { jobId: string; priority: number; delay?: number }

@@ -9,6 +9,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { createStandStill } from '../runtime/stand-still.ts'
 import type { FeedConfig } from './config.ts'
 import { nextPollMs } from './next-poll.ts'
 import type { PollOutcome, Poller } from './poller.ts'
@@ -43,7 +44,9 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
     autorun: false,
     concurrency: Math.max(1, Math.min(feeds.length, 100)),
   })
+  queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'feed worker error'))
+  worker.on('error', createStandStill(worker, stopping.signal, clock).afterError)
 
   async function process(job: Job, token?: string): Promise<void> {
     const feed = byJob.get(job.id ?? '')
@@ -67,6 +70,12 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   }
 }
 
+/** Why a feed is not polled although nothing failed. */
+const waitingFor: Partial<Record<PollOutcome['status'], string>> = {
+  superseded: 'a newer configuration polls this feed; this replica does not',
+  full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
+}
+
 /** One turn of one feed; resolves with the time of the next one and never throws. */
 function createTurn({
   poller,
@@ -74,6 +83,7 @@ function createTurn({
   logger,
 }: FeedJobsOptions): (feed: FeedConfig, signal: AbortSignal) => Promise<number> {
   const failures = new Map<string, number>()
+  const waiting = new Map<string, string | undefined>()
 
   async function poll(feed: FeedConfig, signal: AbortSignal): Promise<PollOutcome> {
     try {
@@ -87,17 +97,19 @@ function createTurn({
     }
   }
 
+  /** Once when it begins: the job comes back every few seconds. */
+  function sayWaiting({ name: feed }: FeedConfig, status: PollOutcome['status']): void {
+    const why = waitingFor[status]
+    if (why !== undefined && waiting.get(feed) !== why) logger.warn({ feed }, why)
+    waiting.set(feed, why)
+  }
+
   return async (feed, signal) => {
     const startedMs = clock.now()
     const outcome = await poll(feed, signal)
     const count = outcome.status === 'failed' ? (failures.get(feed.name) ?? 0) + 1 : 0
     failures.set(feed.name, count)
-    if (outcome.status === 'superseded') {
-      logger.warn(
-        { feed: feed.name },
-        'a newer configuration polls this feed; this replica does not',
-      )
-    }
+    sayWaiting(feed, outcome.status)
     return nextPollMs(feed, outcome, { startedMs, nowMs: clock.now(), failures: count })
   }
 }

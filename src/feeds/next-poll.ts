@@ -11,13 +11,22 @@ export function nextPollMs(
     case 'more':
     case 'stopped':
       return nowMs
-    case 'caught_up':
     case 'superseded':
+      return nowMs + Math.min(everyMs, supersededMs)
+    case 'full':
+      return nowMs + Math.min(everyMs, fullMs)
+    case 'caught_up':
       return Math.max(nowMs, startedMs + everyMs)
     case 'failed':
       return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures))
   }
 }
+
+/** Soon: the job is one for all replicas, and one of them has the configuration that polls. */
+const supersededMs = 2_000
+
+/** How often it is looked whether there is room again. */
+const fullMs = 10_000
 
 /** 5 s doubling to 5 min: a failing feed keeps asking, without eating its account's budget. */
 function backoffMs(failures: number): number {

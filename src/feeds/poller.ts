@@ -16,13 +16,13 @@ import type { FeedConfig } from './config.ts'
 import { countPage } from './count-page.ts'
 import { fetchPage, type FetchedPage } from './fetch-page.ts'
 import { sortPage } from './sort-page.ts'
-import { advance } from './walk.ts'
+import { advance, fingerprintOf } from './walk.ts'
 
 /** Pages a turn, so that one long backlog does not hold a job for ever. */
 const pagesPerTurn = 50
 
 export type PollOutcome =
-  | { status: 'caught_up' | 'more' | 'superseded' | 'stopped' }
+  | { status: 'caught_up' | 'more' | 'superseded' | 'full' | 'stopped' }
   | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
 
 export interface Poller {
@@ -39,6 +39,8 @@ export interface PollerOptions {
   /** Queues the work that a commit made; may fail, the reconciler finds it all the same. */
   queue: (account: string, made: MadeWork[]) => Promise<void>
   generation: () => number
+  /** Whether the ledger may grow: what is not taken in stays at the service. */
+  hasRoom: () => Promise<boolean>
   clock: Clock
   logger: Logger
   metrics: Metrics
@@ -51,7 +53,7 @@ export interface PollTurn {
   dueSinceMs: number
 }
 
-type PageOutcome = 'more' | 'caught_up' | 'pause' | 'superseded'
+type PageOutcome = 'more' | 'caught_up' | 'pause' | 'superseded' | 'full'
 
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger, metrics } = options
@@ -75,7 +77,7 @@ async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOu
   for (let page = 0; page < pagesPerTurn; page += 1) {
     if (turn.signal.aborted) return { status: 'stopped' }
     const outcome = await pollPage(options, turn)
-    if (outcome === 'superseded') return { status: 'superseded' }
+    if (outcome === 'superseded' || outcome === 'full') return { status: outcome }
     if (outcome === 'caught_up' || outcome === 'pause') return { status: 'caught_up' }
   }
   return { status: 'more' }
@@ -84,8 +86,10 @@ async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOu
 async function pollPage(options: PollerOptions, turn: PollTurn): Promise<PageOutcome> {
   const { feed } = turn
   const book = options.book(feed.account)
-  const readAtMs = options.clock.now()
   const state = await openFeed(book, feed.name, feed.startMs)
+  const readAtMs = options.clock.now()
+  if (isSuperseded(feed, state, options.generation())) return 'superseded'
+  if (!(await options.hasRoom())) return 'full'
   const fetched = await fetchPage(options, turn, state)
   const { page, hasMore } = pageOf(options, turn, {
     state,
@@ -99,6 +103,15 @@ async function pollPage(options: PollerOptions, turn: PollTurn): Promise<PageOut
   await options.queue(feed.account, accepted.made)
   if (page.isCaughtUp) return 'caught_up'
   return hasMore ? 'more' : 'pause'
+}
+
+/** As the commit decides it; known beforehand, it costs no request. */
+function isSuperseded(
+  feed: FeedConfig,
+  { generation, walk, floorMs }: FeedState,
+  own: number,
+): boolean {
+  return generation > own && walk?.fingerprint !== fingerprintOf(feed, floorMs)
 }
 
 function pageOf(

@@ -5,9 +5,6 @@ import type { FeedConfig } from './config.ts'
 import { maskSecrets } from './mask-secrets.ts'
 import { parseItem } from './parse-item.ts'
 
-/** What is kept of a malformed item, characters. */
-const maxRawLength = 65_536
-
 /** Sorts a page's raw items into events with their way fixed, and items that are not events. */
 export function sortPage(
   items: readonly unknown[],
@@ -26,8 +23,8 @@ export function sortPage(
         wantsDetail: feed.detail.includes(event.severity),
       })
     } else {
-      const text = canonicalJson(maskSecrets(raw)).slice(0, maxRawLength)
-      malformed.push({ uid: parsed.uid, problem: parsed.problem, raw: text })
+      const { uid, problem } = parsed
+      malformed.push({ uid, problem, raw: canonicalJson(maskSecrets(raw)) })
     }
   }
   return { events, malformed }

@@ -13,6 +13,9 @@ import type { Payload, StoredDecision } from '../ledger/records.ts'
 /** How long an item waits for its full event before the message goes without (ledger rules, Requests). */
 export const detailWaitMs = 20_000
 
+/** What is kept of a malformed item, characters; its mark covers the whole. */
+const maxRawLength = 16_384
+
 /** An event with its way fixed: which routes took it, and one planned item for each destination. */
 export interface RoutedEvent {
   event: ThreatEvent
@@ -71,7 +74,7 @@ export async function acceptPage(
     JSON.stringify(askOf(book, page, batchWaitMs)),
     JSON.stringify(page.walk),
     ...payloads.map((payload) => JSON.stringify(payload)),
-    ...page.malformed.map(({ raw }) => raw),
+    ...page.malformed.map(({ raw }) => raw.slice(0, maxRawLength)),
   )
   if (answer.status !== 'committed') return { status: answer.status }
   return {

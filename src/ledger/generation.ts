@@ -3,13 +3,28 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
 
+/** A configuration that no replica confirmed for so long has none any more. */
+export const desertedAfterMs = 60_000
+
 /** Registers `hash` as active unless it is; its number grows with every change. */
-export async function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
-  return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], [hash]))
+export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
+  return run(redis, keys, [hash, 'start', desertedAfterMs])
 }
 
-/** Whether no other configuration was activated since. */
-export async function isNewestGeneration(redis: Redis, keys: Keys, mine: number): Promise<boolean> {
-  const number = await redis.hget(keys.shared('generation'), 'number')
-  return number === null || Number(number) <= mine
+/**
+ * The number of `hash` while it is the active generation, undefined while another one is: that one
+ * was started later, and some replica confirmed it within `patienceMs`.
+ */
+export async function confirmGeneration(
+  redis: Redis,
+  keys: Keys,
+  hash: string,
+  patienceMs = desertedAfterMs,
+): Promise<number | undefined> {
+  const number = await run(redis, keys, [hash, 'confirm', patienceMs])
+  return number === 0 ? undefined : number
+}
+
+async function run(redis: Redis, keys: Keys, args: (string | number)[]): Promise<number> {
+  return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], args))
 }

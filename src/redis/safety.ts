@@ -46,6 +46,16 @@ export async function refuseUnsafe(
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
 }
 
+/** Beyond this share of its memory nothing more is taken in: the rest is for what has yet to leave. */
+const mostShare = 0.7
+
+/** Whether Redis has room for more events; always where it has no limit of its own. */
+export async function hasRoom(redis: Redis): Promise<boolean> {
+  const info = await redis.info('memory')
+  const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
+  return limit === 0 || Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0) < limit * mostShare
+}
+
 /** All of it, not Tocsin's share: what an operator compares with `maxmemory`. */
 export async function usedMemoryBytes(redis: Redis): Promise<number> {
   const info = await redis.info('memory')

@@ -48,3 +48,10 @@ export function signalWithin(ms: number, ...parents: (AbortSignal | undefined)[]
   const delayMs = Math.min(Math.max(0, Math.ceil(ms)), longestTimerMs)
   return AbortSignal.any([AbortSignal.timeout(delayMs), ...given])
 }
+
+/** Waits for `work`, but no longer than `ms`; what it still does then is nobody's concern. */
+export async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+  const ended = new AbortController()
+  const settled = work.catch(() => undefined).then(() => ended.abort())
+  await Promise.race([settled, clock.sleep(ms, ended.signal)])
+}

@@ -38,6 +38,8 @@ export interface LoggerOptions {
   level?: LogLevel
   /** Human-readable lines instead of JSON; for terminals. */
   pretty?: boolean
+  /** With `pretty`; off where NO_COLOR asks for it. */
+  colorize?: boolean
   destination?: DestinationStream
 }
 
@@ -45,6 +47,7 @@ export interface LoggerOptions {
 export function createLogger({
   level = 'info',
   pretty = false,
+  colorize = true,
   destination,
 }: LoggerOptions = {}): Logger {
   const options = {
@@ -55,7 +58,7 @@ export function createLogger({
     redact: { paths: [...redactedFields.map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
-  const target = destination ?? (pretty ? prettyStream({ colorize: true, sync: true }) : undefined)
+  const target = destination ?? (pretty ? prettyStream({ colorize, sync: true }) : undefined)
   return target ? pino(options, target) : pino(options)
 }
 

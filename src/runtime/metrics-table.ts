@@ -204,7 +204,10 @@ export const metricTable = {
   }),
   sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
 
-  audit_unaccounted: shared('Events that the last audit could not account for; must be 0.', feed),
+  audit_unaccounted: shared(
+    'Items fetched less new, duplicate and quarantined ones, by the counters at this scrape; must be 0.',
+    feed,
+  ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
   config_last_reload_success_timestamp_seconds: gauge(
     'When the configuration was last read without mistake.',
@@ -218,7 +221,7 @@ export const metricTable = {
   redis_up: gauge('1 if Redis answered this scrape in time.', {}),
   redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
   redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
-  ledger_bytes: shared('Size of the ledger in Redis.', {}),
+  ledger_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
 } as const satisfies Record<string, MetricDefinition>
 
 export type MetricTable = typeof metricTable

@@ -101,7 +101,7 @@ async function rehearse(
   }
 }
 
-test.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
+test.concurrent.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
   'two replicas deliver each event once to each destination, with the end of a feed as "%s"',
   async (endMode) => {
     await rehearse(endMode, `end-${endMode}`, async (sandbox, replicas) => {

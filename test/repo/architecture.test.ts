@@ -30,6 +30,7 @@ const mayImport: Record<string, string[]> = {
   'sandbox/catchers': ['sandbox', 'runtime'],
   config: ['runtime', '*/config.ts', 'routing/matcher.ts', 'sinks/*/config.ts'],
   cli: ['*'],
+  'cli/demo': ['*'],
   'app.ts': ['*'],
   app: ['*'],
   'main.ts': ['cli', 'runtime'],
@@ -45,12 +46,12 @@ const doorTo: Record<string, string[]> = {
   'smtp-server': ['sandbox/catchers'],
   fastify: ['http', 'sandbox', 'sandbox/api', 'sandbox/catchers'],
   yaml: ['config'],
-  commander: ['cli'],
+  commander: ['cli', 'cli/demo'],
   pino: ['runtime'],
   'pino-pretty': ['runtime'],
   'prom-client': ['runtime'],
   re2js: ['routing'],
-  'node:child_process': ['cli', 'sandbox'],
+  'node:child_process': ['cli/demo'],
 }
 
 const globalDoors: [RegExp, string[]][] = [

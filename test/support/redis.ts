@@ -1,11 +1,10 @@
 /**
- * A real Redis for tests: a container where a Docker engine answers (TOCSIN_TEST_DOCKER=1), a private
- * local server otherwise. Persistent as production demands (AOF), on a free port, gone afterwards.
+ * A real Redis for tests: a container where a Docker engine answers, a private local server otherwise. Persistent as production demands (AOF), on a free port, gone afterwards.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -21,6 +20,8 @@ export interface TestRedis {
 export interface TestRedisOptions {
   /** More lines for redis.conf, e.g. ['maxmemory-policy allkeys-lru']; they win over the defaults. */
   settings?: string[]
+  /** The test kills it: a local server, whatever else is there. */
+  mayCrash?: boolean
 }
 
 const safeSettings = [
@@ -30,9 +31,20 @@ const safeSettings = [
   'save ""',
 ]
 
-export async function startRedis({ settings = [] }: TestRedisOptions = {}): Promise<TestRedis> {
-  if (existsSync('/var/run/docker.sock') && settings.length === 0) return startContainer()
+export async function startRedis({
+  settings = [],
+  mayCrash = false,
+}: TestRedisOptions = {}): Promise<TestRedis> {
+  if (!mayCrash && settings.length === 0 && (await dockerAnswers())) return startContainer()
   return startLocal(settings)
+}
+
+function dockerAnswers(): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect('/var/run/docker.sock')
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
+    socket.once('connect', () => socket.destroy())
+  })
 }
 
 async function startContainer(): Promise<TestRedis> {

@@ -1,4 +1,6 @@
--- Opens an attempt before a send: state `sending`, next number, and whether it may be a repeat.
+#!lua flags=allow-oom
+-- Opens an attempt before a send: state `sending`, next number, and whether it may be a repeat. Runs
+-- when memory is full: what cannot be sent never makes room.
 -- KEYS[1]  the account's base
 -- ARGV     ref (i:rid:n:sink or b:bid:sink), token of this attempt, lease in ms
 -- Returns  {JSON {status: send | final | missing, attempt, repeat, tries, since, members}, payload, …}
@@ -7,7 +9,11 @@
 local ref, token, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local parts = split_ref(ref)
 
+-- The same token again is the same attempt, executed twice because the reply was lost.
 local function open(holder)
+  if holder.st == 'sending' and holder.tok == token then
+    return (holder.rr or 0) > 0
+  end
   local may_repeat = holder.st == 'sending' or (holder.rr or 0) > 0
   if holder.st == 'sending' then
     holder.rr = (holder.rr or 0) + 1

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Asks a sink's circuit for leave to send.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     lease of a probe in ms

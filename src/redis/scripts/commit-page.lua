@@ -70,16 +70,31 @@ local function keep_payload(event, record, payload, changed)
   rest(event.rid, record, ask.retention)
 end
 
-local function take_in(place, event, payload)
-  if is_marked(weeks, event.seen, ask.horizon) then
-    counts.duplicate = counts.duplicate + 1
-    return
+-- An entry closes when its uid parses, when its time is over, or when a thousand newer ones came.
+local function close_entry(id)
+  local text = redis.call('HGET', key('quarantine'), id)
+  local uid = text and cjson.decode(text).uid
+  redis.call('HDEL', key('quarantine'), id)
+  redis.call('ZREM', key('quarantine-ages'), id)
+  if uid and redis.call('HGET', key('quarantine-uids'), uid) == id then
+    redis.call('HDEL', key('quarantine-uids'), uid)
   end
-  write_mark(weeks, event.seen, ask.horizon)
-  counts.new = counts.new + 1
-  fresh[#fresh + 1] = place
+end
+
+-- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
+local function take_in(place, event, payload)
   local record = load_record(event.rid)
   local raised = record and event.rk > record.rk
+  if is_marked(weeks, event.seen, ask.horizon) then
+    counts.duplicate = counts.duplicate + 1
+    if not raised then
+      return
+    end
+  else
+    write_mark(weeks, event.seen, ask.horizon)
+    counts.new = counts.new + 1
+    fresh[#fresh + 1] = place
+  end
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
     record.rk = event.rk
@@ -96,8 +111,17 @@ local function take_in(place, event, payload)
   keep_payload(event, record, payload, raised)
   local entry = redis.call('HGET', key('quarantine-uids'), event.u)
   if entry then
-    redis.call('HDEL', key('quarantine'), entry)
-    redis.call('HDEL', key('quarantine-uids'), event.u)
+    close_entry(entry)
+  end
+end
+
+local function trim_quarantine()
+  local ages = key('quarantine-ages')
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.story)) do
+    close_entry(id)
+  end
+  for _, id in ipairs(redis.call('ZRANGE', ages, 0, -1 - 1000)) do
+    close_entry(id)
   end
 end
 
@@ -110,9 +134,11 @@ local function set_aside(bad, raw)
   counts.quarantined = counts.quarantined + 1
   local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw }
   redis.call('HSET', key('quarantine'), bad.rid, cjson.encode(entry))
+  redis.call('ZADD', key('quarantine-ages'), now, bad.rid)
   if bad.uid then
     redis.call('HSET', key('quarantine-uids'), bad.uid, bad.rid)
   end
+  trim_quarantine()
 end
 
 for i, event in ipairs(ask.events) do

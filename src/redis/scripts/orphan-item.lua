@@ -17,11 +17,20 @@ local function each_item(change)
   end
 end
 
+-- A send that is under way may yet be accepted: the next one has to say that it may be a repeat.
+local function risks_of(holder)
+  return (holder.rr or 0) + (holder.st == 'sending' and 1 or 0)
+end
+
+local batch_risks = 0
+
 local function hold(rid, n, item)
+  item.rr = math.max(risks_of(item), batch_risks)
   move(item, 'held')
   item.why = 'orphaned'
   item.at = nil
   item.b = nil
+  item.tok = nil -- a send under way may still say that it was delivered, and nothing else
   unwake(item_ref(rid, n, item))
   redis.call('SADD', key('orphans', item.k), item_ref(rid, n, item))
 end
@@ -52,7 +61,9 @@ elseif place[1] == 'c' then
 else
   local text = redis.call('GET', key('batch', place[2]))
   if text then
-    hold_refs(cjson.decode(text).m)
+    local batch = cjson.decode(text)
+    batch_risks = risks_of(batch)
+    hold_refs(batch.m)
     redis.call('DEL', key('batch', place[2]))
   end
 end

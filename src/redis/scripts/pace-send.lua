@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Reserves the next place in a sink's pace, or pushes all places behind a pause.
 -- KEYS[1]  the arrival time of the next send
 -- ARGV     spacing in ms, pause in ms (0: reserve)

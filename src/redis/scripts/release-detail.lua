@@ -12,16 +12,18 @@ if not record then
 end
 
 -- What was sent once stays as it is: a message has the same body on every attempt.
-local function is_sealed()
+local function is_wanted()
+  local is_held = false
   for _, item in ipairs(record.i) do
     if not final[item.st] and (item.n > 0 or item.st == 'batch') then
-      return true
+      return false
     end
+    is_held = is_held or (item.st == 'held' and item.why == 'detail')
   end
-  return false
+  return is_held
 end
 
-if ARGV[2] ~= '' and not is_sealed() then
+if ARGV[2] ~= '' and is_wanted() then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
 end
 local made = {}

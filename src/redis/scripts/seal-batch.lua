@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Seals the given members of a sink's collection into one batch: its members and order never change.
 -- KEYS[1]  the account's base
 -- ARGV[1]  sink, ARGV[2] destination, ARGV[3] batch wait in ms, ARGV[4…] refs in order
@@ -27,15 +28,18 @@ if #members == 0 then
 end
 
 local bid = redis.sha1hex(table.concat(members, ' '))
+local risks = 0
 for _, ref in ipairs(members) do
   local place = split_ref(ref)
   local record = load_record(place[2])
   local item = record.i[tonumber(place[3]) + 1]
+  risks = math.max(risks, item.rr or 0)
   move(item, 'batch')
+  unwake(ref)
   item.b = bid
   save_record(place[2], record)
 end
-local batch = { k = sink, d = destination, m = members, n = 0, st = 'queued', c = now }
+local batch = { k = sink, d = destination, m = members, n = 0, st = 'queued', c = now, rr = risks }
 redis.call('SET', key('batch', bid), cjson.encode(batch))
 local ref = 'b:' .. bid .. ':' .. sink
 wake(ref, now)

@@ -22,9 +22,14 @@ local function note(holder)
 end
 
 local function end_item(rid, n, record, item)
+  if final[item.st] then
+    return -- delivered meanwhile by an attempt from before the batch
+  end
   local own = item_ref(rid, n, item)
   unwake(own)
   move(item, ask.outcome)
+  item.why = nil
+  redis.call('SREM', key('orphans', item.k), own)
   if ask.outcome == 'dead' then
     redis.call('ZADD', key('dead', item.k), now, own)
   end
@@ -68,7 +73,7 @@ local function halve(batch)
       members[#members + 1] = batch.m[i]
     end
     local bid = redis.sha1hex(table.concat(members, ' '))
-    local part = { k = batch.k, d = batch.d, m = members, n = 0, st = 'queued', c = batch.c, h = batch.h }
+    local part = { k = batch.k, d = batch.d, m = members, n = 0, st = 'queued', c = batch.c, h = batch.h, rr = batch.rr }
     for _, member in ipairs(members) do
       local place = split_ref(member)
       local record = load_record(place[2])
@@ -111,7 +116,7 @@ local function settle_batch()
     local item = record.i[n + 1]
     item.n = batch.n
     item.h = batch.h
-    item.rr = batch.rr
+    item.rr = math.max(item.rr or 0, batch.rr or 0)
     end_item(place[2], n, record, item)
   end
   return { status = 'settled' }

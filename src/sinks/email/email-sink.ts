@@ -15,7 +15,7 @@ export interface EmailEnvironment {
 }
 
 /** Connecting, signing in and the message take little; the reply to it may take its full time. */
-export const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
+const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
 
 export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnvironment): Sink {
   const { name, limitPerSecond } = config

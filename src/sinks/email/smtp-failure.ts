@@ -64,7 +64,7 @@ function readFault(error: unknown): SmtpFault {
   }
 }
 
-export function reasonOf(fault: SmtpFault, progress: SendProgress): SinkReason {
+function reasonOf(fault: SmtpFault, progress: SendProgress): SinkReason {
   const reply = fault.responseCode ?? 0
   if (reply >= 500 && reply < 600) return reasonOfRefusal(fault, reply)
   if (reply >= 400 && reply < 500) return 'unavailable'

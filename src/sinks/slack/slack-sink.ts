@@ -18,7 +18,7 @@ export interface SlackEnvironment {
 }
 
 /** Both the message and its plain form, should that be needed, have to fit in. */
-export const slackSendTimeoutMs = 15_000
+const slackSendTimeoutMs = 15_000
 
 export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnvironment): Sink {
   const { name, limitPerSecond } = config

@@ -6,7 +6,7 @@ import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
 import { peekFeed } from '../../../src/ledger/feed-state.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
-import { freePort } from '../../support/redis.ts'
+import { freePort, startRedis } from '../../support/redis.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
@@ -340,6 +340,20 @@ test('without Redis every command says so, and where it looked, without the pass
   const { code, err } = await tocsin('feeds', 'list', ...config)
   expect(err).toContain(`Redis at 127.0.0.1:${port} is not reachable (ECONNREFUSED)`)
   expect(err).not.toContain('pass-word')
+  expect(code).toBe(1)
+})
+
+test.each([
+  ['no password', '', 'NOAUTH'],
+  ['a wrong one', 'user:guess-work@', 'WRONGPASS'],
+])('a Redis that asks for its password and gets %s is named', async (_name, login, said) => {
+  const redis = await startRedis({ settings: ['requirepass pass-word'] })
+  onTestFinished(() => redis.stop())
+  const { config } = await aScene(redis.url.replace('//', `//${login}`))
+  const { code, err } = await tocsin('feeds', 'list', ...config)
+  expect(err).toContain(`redis.url: Redis at 127.0.0.1:${redis.port} `)
+  expect(err).toContain(said)
+  expect(err).not.toMatch(/pass-word|guess-work/)
   expect(code).toBe(1)
 })
 

@@ -198,3 +198,26 @@ test('a payload keeps numbers, empty lists and unicode as they were', async () =
   const payload = await readPayload(book, book.digests.recordId('a/b/1'))
   expect(payload?.event).toEqual(event.event)
 })
+
+test('the quarantine keeps the newest thousand entries and nothing older than a story', async () => {
+  const book = await tests.book()
+  const malformed = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      uid: `a/b/${from + i}`,
+      problem: 'odd',
+      raw: `{"n":${from + i}}`,
+    }))
+  await takeIn(book, [], { malformed: malformed(0, 5) })
+  const [oldest = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '0')
+  await tests.redis.zadd(book.key('quarantine-ages'), 1, oldest)
+  await takeIn(book, [], { malformed: malformed(5, 1_200) })
+  const sizes = await Promise.all([
+    tests.redis.hlen(book.key('quarantine')),
+    tests.redis.hlen(book.key('quarantine-uids')),
+    tests.redis.zcard(book.key('quarantine-ages')),
+  ])
+  expect(sizes).toEqual([1_000, 1_000, 1_000])
+  expect(await tests.redis.hexists(book.key('quarantine'), oldest)).toBe(0)
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ quarantined: 1_205 })
+})

@@ -52,6 +52,9 @@ local function unwake(ref)
   redis.call('ZREM', due_of(ref), ref)
 end
 
+-- Keeps the order of what is collected within one millisecond.
+local collected = tonumber(clock[2]) % 1000
+
 -- Sends an item on its way: alone, or (batch_wait in ms) into its sink's collection.
 local function enqueue(rid, n, item, batch_wait)
   move(item, 'queued')
@@ -59,7 +62,9 @@ local function enqueue(rid, n, item, batch_wait)
   item.why = nil
   if batch_wait then
     unwake(item_ref(rid, n, item))
-    redis.call('ZADD', key('collect', item.k), now, item_ref(rid, n, item))
+    collected = collected + 1
+    local order = string.format('%.3f', now + collected / 1000)
+    redis.call('ZADD', key('collect', item.k), order, item_ref(rid, n, item))
     redis.call('ZADD', due_of('c:' .. item.k), 'NX', now + batch_wait, 'c:' .. item.k)
   else
     wake(item_ref(rid, n, item), now)

@@ -1,0 +1,48 @@
+import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
+import { within, type Clock } from '../runtime/clock.ts'
+import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
+import { buildLoops, type NamedLoop } from './build-loops.ts'
+import { buildPoller } from './build-poller.ts'
+import type { Service } from './build-service.ts'
+import type { Shared } from './shared.ts'
+
+/** What polls and delivers. Building it writes to Redis: BullMQ registers its queues. */
+export interface Engine {
+  delivery: DeliveryParts
+  feedJobs: FeedJobs
+  loops: NamedLoop[]
+}
+
+/** How long closing sinks and queues may take once their work has ended, ms. */
+const closeMs = 500
+
+export function buildEngine(shared: Shared, service: Service): Engine {
+  const delivery = buildDelivery(shared, service)
+  const poller = buildPoller(shared, service, delivery)
+  const feedJobs = createFeedJobs({ ...shared, feeds: shared.config.feeds, poller })
+  return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs) }
+}
+
+export async function startEngine({ delivery, feedJobs, loops }: Engine): Promise<void> {
+  await feedJobs.ensure()
+  feedJobs.start()
+  delivery.detailJobs.start()
+  delivery.workers.start()
+  for (const { loop } of loops) loop.start()
+}
+
+/** Takes no new work, lets what runs finish within `finishMs`, then cuts it off. */
+export async function stopEngine(
+  { delivery, feedJobs, loops }: Engine,
+  clock: Clock,
+  finishMs: number,
+): Promise<void> {
+  await Promise.all([
+    ...loops.map(({ loop }) => within(finishMs, loop.stop(), clock)),
+    feedJobs.stop(finishMs),
+    delivery.detailJobs.stop(finishMs),
+    delivery.workers.stop(finishMs),
+  ])
+  const sinks = [...delivery.sinks.values()].map((sink) => sink.close())
+  await within(closeMs, Promise.all([...sinks, delivery.queue.close()]), clock)
+}

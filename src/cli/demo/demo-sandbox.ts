@@ -1,0 +1,89 @@
+/** The demo's pretend service and sinks: what stood in earlier runs stands again, and the story goes on. */
+import { systemClock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import { createArrivals } from '../../sandbox/history/arrivals.ts'
+import { createRandom } from '../../sandbox/random.ts'
+import { startSandbox, type Sandbox } from '../../sandbox/sandbox.ts'
+import { demoLimits, demoSlackLimit } from './demo-config.ts'
+import type { DemoFolder } from './demo-folder.ts'
+import { openDemoHistory, type DemoHistory } from './demo-history.ts'
+
+export interface DemoSandbox extends Sandbox {
+  /** From now on events arrive; the returned function ends that. */
+  startArrivals(): () => Promise<void>
+  /** Uids of the events that a search of the group at `atMs` shows. */
+  shownAt(groupId: number, atMs: number): string[]
+}
+
+export interface DemoSandboxOptions {
+  folder: DemoFolder
+  /** Mean of the events per second; above 0. */
+  rate: number
+  logger: Logger
+}
+
+/** So many stand at the very first start, over the last hours; so many came between two runs. */
+const backlog = 40
+const backlogMs = 23 * 3_600_000
+const meanwhile = 10
+
+/** Times of arrival are whole milliseconds of two processes' clocks. */
+const toleranceMs = 50
+
+export async function startDemoSandbox(options: DemoSandboxOptions): Promise<DemoSandbox> {
+  const { folder, rate, logger } = options
+  const { seed, apiKey, webhookSecret, ports } = folder.state
+  const nowMs = systemClock.now()
+  const history = openDemoHistory({ file: folder.at('history.jsonl'), seed, nowMs })
+  const sandbox = await startSandbox({
+    port: ports.sandbox,
+    smtpPort: ports.smtp,
+    seed,
+    organizations: [{ id: 7, limits: demoLimits, keys: [{ key: apiKey, tenants: [42] }] }],
+    webhookSecret,
+    slackLimit: demoSlackLimit,
+    shortPages: 0.1,
+    emptyPages: 0.05,
+    logger,
+  })
+  for (const event of history.earlier) sandbox.addEvent(event)
+  addBacklog(sandbox, history, nowMs)
+
+  function startArrivals(): () => Promise<void> {
+    const arrivals = createArrivals({
+      perSecond: rate,
+      lateShare: 0,
+      random: createRandom(seed + sandbox.events().length),
+      logger,
+      arrive(ageMs) {
+        const atMs = systemClock.now()
+        sandbox.addEvent(history.next(atMs - ageMs, atMs))
+      },
+    })
+    arrivals.start()
+    return () => arrivals.stop()
+  }
+
+  return {
+    ...sandbox,
+    startArrivals,
+    shownAt: (groupId, atMs) =>
+      sandbox
+        .events()
+        .filter(({ groupIds, arrivedAtMs }) => {
+          return groupIds.includes(groupId) && arrivedAtMs < atMs - toleranceMs
+        })
+        .map(({ uid }) => uid),
+  }
+}
+
+/** Spread evenly between the last event there is and now. */
+function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void {
+  const last = history.earlier.at(-1)
+  const sinceMs = Math.max(last?.createdAtMs ?? 0, nowMs - backlogMs)
+  const count = last ? meanwhile : backlog
+  for (let place = 1; place <= count; place++) {
+    const createdAtMs = Math.floor(sinceMs + ((nowMs - sinceMs) * place) / count)
+    sandbox.addEvent(history.next(createdAtMs, nowMs))
+  }
+}

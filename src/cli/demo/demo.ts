@@ -1,0 +1,201 @@
+import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
+import { styleText } from 'node:util'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Environment } from '../../config/environment.ts'
+import { duration, rate } from '../../runtime/config-fields.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { createLogger, type Logger } from '../../runtime/logger.ts'
+import type { Context } from '../context.ts'
+import { accountingLine, type DemoFigures } from './demo-account.ts'
+import type { Arrival } from './demo-arrival.ts'
+import { openDemoFolder, type DemoFolder } from './demo-folder.ts'
+import { createDemoJson, createDemoLines } from './demo-lines.ts'
+import { createDemoScreen } from './demo-screen.ts'
+import { raiseStage, type DemoStage } from './demo-stage.ts'
+import type { DemoView } from './demo-view.ts'
+import type { Style } from '../terminal.ts'
+import { counted, spanInWords } from '../words.ts'
+
+interface DemoOptions {
+  /** How long it runs before it ends by itself, ms; undefined: until it is asked to stop. */
+  for?: number
+  fresh: boolean
+  /** Events per second. */
+  rate: number
+  seed?: number
+  folder: string
+  output: 'text' | 'json'
+}
+
+interface DemoSurroundings {
+  signal: AbortSignal
+  stdout: NodeJS.WriteStream
+  env: Environment
+}
+
+export function demoCommand(context: Context): Command {
+  const command = new Command('demo').description(
+    'see it work: a pretend service, pretend sinks, a Redis of its own and the daemon itself',
+  )
+  for (const option of demoFlags()) command.addOption(option)
+  return command.action(async (options: DemoOptions) => {
+    const { stop: signal, env } = context
+    context.exitCode = await runDemo(options, { signal, env, stdout: process.stdout })
+  })
+}
+
+function demoFlags(): Option[] {
+  return [
+    new Option('--for <duration>', 'end by itself after, e.g. 30s').argParser(inMs),
+    new Option('--fresh', 'forget everything of earlier runs first').default(false),
+    new Option('--rate <rate>', 'events that arrive, e.g. 2/s or 30/m')
+      .argParser(perSecond)
+      .default(2, '2/s'),
+    new Option('--seed <n>', 'the same seed tells the same story (default: 1)').argParser(seedOf),
+    new Option('--folder <folder>', 'where it keeps its state').default('.tocsin-demo'),
+    new Option('--output <form>', 'for people or for machines')
+      .choices(['text', 'json'])
+      .default('text'),
+  ]
+}
+
+const durationField = duration('How long the demo runs.', '1s')
+const rateField = rate('Events that arrive.')
+
+function inMs(text: string): number {
+  const parsed = durationField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a duration of at least 1s, such as 30s or 5m.')
+}
+
+function perSecond(text: string): number {
+  const parsed = rateField.safeParse(text)
+  if (parsed.success && parsed.data <= 20) return parsed.data
+  throw new InvalidArgumentError('Write a rate of at most 20/s, such as 2/s or 30/m.')
+}
+
+function seedOf(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Write a whole number from 0 to 999999999.')
+}
+
+/** Runs until the time is up or `signal` aborts; 1 where anything is unaccounted for, otherwise 0. */
+async function runDemo(options: DemoOptions, surroundings: DemoSurroundings): Promise<number> {
+  const { fresh: isFresh, folder: path, seed } = options
+  const folder = openDemoFolder({ path, isFresh, seed })
+  try {
+    return await runIn(folder, { options, surroundings })
+  } finally {
+    folder.close()
+  }
+}
+
+async function runIn(folder: DemoFolder, asked: Asked): Promise<number> {
+  const log = openLog(folder.at('tocsin.log'))
+  const view = viewFor(asked)
+  let stage: DemoStage | undefined
+  try {
+    const onArrival = (arrival: Arrival): void => view.arrived(arrival)
+    const { rate: eventsPerSecond } = asked.options
+    stage = await raiseStage({ folder, rate: eventsPerSecond, onArrival, logger: log.logger })
+    const figures = await Promise.race([play(stage, view, asked), stage.broken])
+    conclude(figures, folder, asked)
+    return figures.unaccounted === 0 ? 0 : 1
+  } finally {
+    await stage?.close()
+    log.close()
+  }
+}
+
+interface Asked {
+  options: DemoOptions
+  surroundings: DemoSurroundings
+}
+
+function viewFor({ options: { output }, surroundings: { stdout, env } }: Asked): DemoView {
+  const print = (line: string): void => void stdout.write(`${line}\n`)
+  if (output === 'json') return createDemoJson(print)
+  const isScreen = stdout.isTTY && env['TERM'] !== 'dumb'
+  if (!isScreen) return createDemoLines({ print, clock: systemClock })
+  const paint = (style: Style, text: string): string => styleText(style, text, { stream: stdout })
+  return createDemoScreen({ stdout, paint })
+}
+
+/** How often the view is renewed, ms. */
+const refreshMs = 200
+
+/** How long what is pending may take to get delivered at the end, ms. */
+const drainMs = 8_000
+
+async function play(
+  stage: DemoStage,
+  view: DemoView,
+  { options, surroundings }: Asked,
+): Promise<DemoFigures> {
+  const { signal } = surroundings
+  const beganMs = systemClock.monotonic()
+  const leftMs = (): number => (options.for ?? Infinity) - (systemClock.monotonic() - beganMs)
+  view.introduce(stage.introduction)
+  const endArrivals = stage.startArrivals()
+  while (!signal.aborted && leftMs() > 0) {
+    const toGo = options.for === undefined ? 'runs' : `ends in ${spanInWords(leftMs())}`
+    view.update({ stage: toGo, ...(await stage.read()) })
+    await systemClock.sleep(Math.min(refreshMs, Math.max(0, leftMs())), signal)
+  }
+  await endArrivals()
+  await drain(stage, view)
+  view.end()
+  return stage.account()
+}
+
+/** Nothing new arrives any more; what was fetched goes where it belongs, if it can in time. */
+async function drain(stage: DemoStage, view: DemoView): Promise<void> {
+  const untilMs = systemClock.monotonic() + drainMs
+  for (;;) {
+    const reading = await stage.read()
+    const pending = reading.sinks.reduce((sum, sink) => sum + sink.pending, 0)
+    view.update({ stage: `ends; ${counted(pending, 'item')} left to deliver`, ...reading })
+    if (pending === 0 || systemClock.monotonic() > untilMs) return
+    await systemClock.sleep(refreshMs)
+  }
+}
+
+function conclude(
+  figures: DemoFigures,
+  folder: DemoFolder,
+  { options, surroundings }: Asked,
+): void {
+  const { stdout } = surroundings
+  if (options.output === 'json') {
+    stdout.write(`${JSON.stringify({ kind: 'accounting', ...figures })}\n`)
+    return
+  }
+  const lines = [
+    accountingLine(figures),
+    ...figures.differences.map((difference) => `unaccounted: ${difference}`),
+    '',
+    `What ran: ${folder.at('tocsin.yaml')}; what it did: ${folder.at('tocsin.log')}`,
+    'Again, from here on: npm run demo; from the beginning: npm run demo -- --fresh',
+    'With your own account: README.md, beginning with a copy of config/minimal.yaml',
+  ]
+  stdout.write(`${lines.join('\n')}\n`)
+}
+
+const maxLogBytes = 5_000_000
+
+/** Goes on behind earlier runs until it is long, then begins anew. */
+function openLog(path: string): { logger: Logger; close(): void } {
+  const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+  if (bytes > maxLogBytes) rmSync(path)
+  const file = openSync(path, 'a', 0o600)
+  let isOpen = true
+  return {
+    logger: createLogger({
+      destination: { write: (line) => void (isOpen && writeSync(file, line)) },
+    }),
+    close() {
+      isOpen = false
+      closeSync(file)
+    },
+  }
+}

@@ -1,0 +1,151 @@
+/** Bytes that things take in Redis: what is there with them, less what is there without. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { buildSink } from '../../src/app/build-sinks.ts'
+import { createWorkQueue, type WorkQueue } from '../../src/delivery/work-queue.ts'
+import type { ThreatEvent } from '../../src/events/threat-event.ts'
+import { beginAttempt, settleAttempt } from '../../src/ledger/attempts.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createLogger } from '../../src/runtime/logger.ts'
+import { accountName, sinkName } from './daemons.ts'
+import { writeMarks } from './marks.ts'
+import { createPageSource, pageSize, sampleEvents } from './pages.ts'
+import { rememberedUids, type Plan } from './plan.ts'
+import type { Rig } from './rig.ts'
+import type { Row } from './row.ts'
+import { dataBytes } from './stopwatch.ts'
+
+const three = [sinkName, 'soc', 'oncall:4f1d2a90c3b7']
+
+export async function measureMemory(rig: Rig, plan: Plan): Promise<Row[]> {
+  // bytes do not depend on it, and a million marks are a large file
+  await rig.redis.config('SET', 'appendonly', 'no')
+  const samples = await sampleEvents(rig.fetchLoop, 100)
+  return [
+    ...(await ofMarks(rig)),
+    ...(await ofSettledRecords(rig, plan, samples)),
+    await ofPendingItems(rig, plan, samples),
+    await ofWaitingJobs(rig, plan),
+  ]
+}
+
+/** A uid that goes nowhere is one mark; each destination adds one. All in the week that began with it. */
+async function ofMarks(rig: Rig): Promise<Row[]> {
+  const book = await rig.freshBook()
+  const rows: Row[] = []
+  const before = await dataBytes(rig.redis)
+  for (const [key, label] of [
+    ['uid', `a remembered uid: one mark, ${rememberedUids.toLocaleString('en')} of them`],
+    ['uid-claimed', '  and the mark of one destination for each'],
+  ] as const) {
+    const stop = await rig.stopwatch.start()
+    await writeMarks(book, rememberedUids)
+    const bytes = ((await dataBytes(rig.redis)) - before) / rememberedUids
+    rows.push({ key, label, figures: { bytes }, span: await stop() })
+  }
+  return rows
+}
+
+async function ofSettledRecords(
+  rig: Rig,
+  { records }: Plan,
+  samples: ThreatEvent[],
+): Promise<Row[]> {
+  const stop = await rig.stopwatch.start()
+  const book = await ledgerInUse(rig)
+  const ids = await settle(book, samples, records)
+  const whole = await dataBytes(rig.redis)
+  await remove(book, 'pay', ids)
+  const withoutPayload = await dataBytes(rig.redis)
+  await remove(book, 'rec', ids)
+  const nothing = await dataBytes(rig.redis)
+  const span = await stop()
+  function row(key: string, label: string, bytes: number): Row {
+    return { key, label, figures: { bytes: bytes / ids.length }, span }
+  }
+  return [
+    row('settled', 'a settled record of 3 destinations', whole - nothing),
+    row('settled-expired', '  after its payload has expired', withoutPayload - nothing),
+  ]
+}
+
+/** Takes events in and delivers each to three destinations; gives their record ids. */
+async function settle(book: Book, samples: ThreatEvent[], count: number): Promise<string[]> {
+  const source = createPageSource(book, samples, three)
+  const replica = `${process.pid}-${randomBytes(3).toString('hex')}`
+  const ids: string[] = []
+  while (ids.length < count) {
+    const { uids, made } = await source.takeIn()
+    ids.push(...uids.map((uid) => book.digests.recordId(uid)))
+    for (const { ref } of made) {
+      const token = randomUUID()
+      await beginAttempt(book, ref, token, 30_000)
+      const result = { outcome: 'delivered', answer: 'HTTP 204' } as const
+      await settleAttempt(book, { ref, token, replica }, result)
+    }
+  }
+  return ids
+}
+
+/** What expiry does, at once. */
+async function remove(book: Book, kind: 'pay' | 'rec', ids: string[]): Promise<void> {
+  for (let i = 0; i < ids.length; i += 500) {
+    await book.redis.del(ids.slice(i, i + 500).map((id) => book.key(kind, id)))
+  }
+}
+
+/** What a destination more adds to an event that waits: its part of the record, its time, its mark. */
+async function ofPendingItems(rig: Rig, { records }: Plan, samples: ThreatEvent[]): Promise<Row> {
+  const stop = await rig.stopwatch.start()
+  const single = await waitingEvents(rig, samples, [sinkName], records)
+  const double = await waitingEvents(rig, samples, [sinkName, 'soc'], records)
+  const figures = { bytes: double - single }
+  return { key: 'pending', label: 'a pending item', figures, span: await stop() }
+}
+
+/** Bytes of an event for so many destinations, none of which has it yet. */
+async function waitingEvents(
+  rig: Rig,
+  samples: ThreatEvent[],
+  destinations: string[],
+  count: number,
+): Promise<number> {
+  const book = await ledgerInUse(rig)
+  const source = createPageSource(book, samples, destinations)
+  const before = await dataBytes(rig.redis)
+  for (let i = 0; i < count; i += pageSize) await source.takeIn()
+  return ((await dataBytes(rig.redis)) - before) / count
+}
+
+async function ofWaitingJobs(rig: Rig, { jobs }: Plan): Promise<Row> {
+  const stop = await rig.stopwatch.start()
+  await rig.freshBook()
+  const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
+  const made = rig.config().config.sinks.map((sink) => buildSink(sink, parts))
+  const queue = createWorkQueue(rig.redis, rig.keys, new Map(made.map((sink) => [sink.name, sink])))
+  await addJobs(queue, 2_000) // more than the queue's stream of events keeps
+  const before = await dataBytes(rig.redis)
+  await addJobs(queue, jobs)
+  const bytes = ((await dataBytes(rig.redis)) - before) / jobs
+  await queue.close()
+  for (const sink of made) await sink.close()
+  return { key: 'job', label: 'a waiting BullMQ job', figures: { bytes }, span: await stop() }
+}
+
+async function addJobs(queue: WorkQueue, count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1_000) {
+    const work = Array.from({ length: 1_000 }, () => ({
+      ref: `i:${randomBytes(12).toString('hex')}:0:${sinkName}`,
+      sink: sinkName,
+      severity: 'high',
+    }))
+    await queue.add(accountName, work)
+  }
+}
+
+/** Every bucket of marks is there: the first mark in one pays for the key. */
+async function ledgerInUse(rig: Rig): Promise<Book> {
+  const book = await rig.freshBook()
+  await writeMarks(book, 100_000)
+  return book
+}

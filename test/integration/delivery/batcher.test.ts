@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import { flushOnce } from '../../../src/delivery/batcher.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const tests = redisForTests()
+
+function siem(given: Partial<Sink> = {}): Sink {
+  const batch = { max: 3, waitMs: 60_000, maxBytes: 100_000 }
+  return aRehearsedSink('siem', { batch, measure: () => 1_000, ...given })
+}
+
+async function collected(count: number): Promise<Book> {
+  const book = await tests.book()
+  for (let i = 0; i < count; i += 1) {
+    await takeIn(book, [routed({ uid: `a/b/${i}` }, ['siem'])], { batchWaitMs: 60_000 })
+  }
+  return book
+}
+
+async function sizes(book: Book, batches: string[]): Promise<number[]> {
+  const begun = await Promise.all(batches.map((ref) => beginAttempt(book, ref, 't', 1_000)))
+  return begun.map((attempt) => (attempt.status === 'send' ? attempt.members.length : 0))
+}
+
+test('full batches go at once, the rest when its time has come', async () => {
+  const book = await collected(7)
+  const full = await flushOnce(book, siem(), Date.now())
+  expect(full).toMatchObject({ next: 'later' })
+  expect(await sizes(book, full.batches)).toEqual([3, 3])
+  const rest = await flushOnce(book, siem(), Date.now() + 61_000)
+  expect(rest.next).toBe('done')
+  expect(await sizes(book, rest.batches)).toEqual([1])
+  await expectConservation(book)
+})
+
+test('a batch keeps within its size, and never carries less than one item', async () => {
+  const book = await collected(4)
+  const batch = { max: 3, waitMs: 0, maxBytes: 2_500 }
+  const bySize = await flushOnce(book, siem({ batch }), Date.now() + 1)
+  expect(await sizes(book, bySize.batches)).toEqual([2, 2])
+  const huge = await collected(2)
+  const each = await flushOnce(huge, siem({ batch, measure: () => 9_000 }), Date.now() + 1)
+  expect(await sizes(huge, each.batches)).toEqual([1, 1])
+})
+
+test('what was collected goes one by one when the sink no longer batches', async () => {
+  const book = await collected(3)
+  const { next, batches } = await flushOnce(book, aRehearsedSink('siem'), Date.now())
+  expect(next).toBe('done')
+  expect(await sizes(book, batches)).toEqual([1, 1, 1])
+  expect(await tests.redis.zcard(book.key('collect', 'siem'))).toBe(0)
+  await expectConservation(book)
+})
+
+test('two flushes at once seal every item into one batch only', async () => {
+  const book = await collected(9)
+  const flushed = await Promise.all([1, 2].map(() => flushOnce(book, siem(), Date.now())))
+  const all = await sizes(
+    book,
+    flushed.flatMap(({ batches }) => batches),
+  )
+  expect(all.reduce((sum, size) => sum + size, 0)).toBe(9)
+  await expectConservation(book)
+})

@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest'
+import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import {
+  holdOrphan,
+  returnOrphans,
+  sealBatch,
+  peekCollection,
+} from '../../../src/ledger/collecting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const tests = redisForTests()
+
+async function rig(...sinks: Sink[]): Promise<DeliveryRig & { book: Book; keys: Keys }> {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  return { book, keys, ...aDeliveryRig({ redis: tests.redis, keys, book, sinks }) }
+}
+
+async function made(book: Book, uid: string, to: string[], batchWaitMs?: number): Promise<string> {
+  const page = batchWaitMs === undefined ? {} : { batchWaitMs }
+  const accepted = await takeIn(book, [routed({ uid }, to)], page)
+  return accepted.status === 'committed' ? accepted.made[0]!.ref : ''
+}
+
+async function sealed(book: Book, sink: string, uids: string[]): Promise<string> {
+  for (const uid of uids) await made(book, uid, [sink], 1_000)
+  const refs = (await peekCollection(book, sink, 100)).map(({ ref }) => ref)
+  return (await sealBatch(book, { sink, destination: sink, waitMs: 1_000 }, refs))!
+}
+
+async function item(book: Book, uid: string): Promise<Item> {
+  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+}
+
+test('a delivery that was accepted stays delivered when the circuit cannot be told', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, keys, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  soc.next(async () => void (await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')))
+  expect(await deliver(soc, ref)).toEqual({ next: 'done', halves: [] })
+  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'delivered', repeatRisks: 0 })
+  await expectConservation(book)
+})
+
+test('a refusal keeps its reason when neither circuit nor pace can be told', async () => {
+  const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
+  const { book, keys, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  soc.next(async () => {
+    await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')
+    await tests.redis.del(keys.shared('pace', 'soc'))
+    await tests.redis.hset(keys.shared('pace', 'soc'), 'not', 'a string')
+    throw new (await import('../../../src/sinks/sink.ts')).SinkError('rate_limited', 'slower')
+  })
+  expect(await deliver(soc, ref)).toMatchObject({ next: 'later' })
+  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
+})
+
+test('a second pass over a delivered item sends nothing', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  await deliver(soc, ref)
+  await deliver(soc, ref)
+  expect(soc.received).toHaveLength(1)
+})
+
+test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  soc.next('unavailable', 'timeout', 'ok')
+  for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
+  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
+  expect(new Set(soc.received.map(({ id }) => id)).size).toBe(1)
+})
+
+test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
+  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
+  const { book, deliver } = await rig(siem)
+  const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
+  siem.next('connection_lost', 'invalid')
+  await deliver(siem, ref)
+  const split = await deliver(siem, ref)
+  const halves = split.next === 'done' ? split.halves : []
+  for (const half of halves) await deliver(siem, half)
+  expect(siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true, true, true])
+  await expectConservation(book)
+})
+
+test('an item held while it was being sent says that it may be a repeat when its sink is back', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  await beginAttempt(book, ref, 'cut off', 30_000)
+  await holdOrphan(book, ref)
+  await returnOrphans(book, 'soc', false, 10)
+  await deliver(soc, ref)
+  expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true])
+})
+
+test('members of a batch held while it was being sent say so in their next batch', async () => {
+  const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
+  const { book, deliver } = await rig(siem)
+  const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
+  await beginAttempt(book, ref, 'cut off', 30_000)
+  await holdOrphan(book, ref)
+  await returnOrphans(book, 'siem', 1_000, 10)
+  await deliver(siem, await sealed(book, 'siem', ['a/b/3']))
+  expect(siem.received).toMatchObject([{ mayBeRepeat: true, members: [{}, {}, {}] }])
+})
+
+test('an attempt held under way that ends in a retry stays held, and is delivered when the sink is back', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  soc.next(async () => {
+    await holdOrphan(book, ref)
+    throw new Error('cut')
+  })
+  await deliver(soc, ref)
+  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  await returnOrphans(book, 'soc', false, 10)
+  await deliver(soc, ref)
+  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'delivered' })
+  await expectConservation(book)
+})
+
+test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
+  const { book } = await rig()
+  const ref = await made(book, 'a/b/1', ['soc'])
+  const batch = await sealed(book, 'siem', ['a/b/2'])
+  for (const work of [ref, batch]) {
+    const first = await beginAttempt(book, work, 't1', 30_000)
+    expect(await beginAttempt(book, work, 't1', 30_000)).toEqual(first)
+    expect(first).toMatchObject({ attempt: 1, mayBeRepeat: false })
+    expect(await beginAttempt(book, work, 't2', 30_000)).toMatchObject({
+      attempt: 2,
+      mayBeRepeat: true,
+    })
+  }
+})
+
+test('five faults in a row open the circuit: nothing is sent, the attempt is not opened', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver, circuit } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  soc.next('unavailable', 'unavailable', 'timeout', 'unavailable', 'unavailable')
+  for (let pass = 0; pass < 5; pass += 1) await deliver(soc, ref)
+  expect(await deliver(soc, ref)).toMatchObject({ next: 'later', isCircuitOpen: true })
+  expect(soc.received).toHaveLength(5)
+  expect((await item(book, 'a/b/1')).attempts).toBe(5)
+  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'open' })
+  expect(await circuit.read('soc', Date.now() + 31_000)).toMatchObject({ state: 'half_open' })
+})
+
+test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, deliver } = await rig(soc)
+  const ref = await made(book, 'a/b/1', ['soc:someone'])
+  await deliver(soc, ref)
+  expect(soc.received).toHaveLength(0)
+  expect(await item(book, 'a/b/1')).toMatchObject({
+    state: 'dead',
+    history: [{ reason: 'recipient_removed' }],
+  })
+})

@@ -1,0 +1,287 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { FeedConfig } from '../../../src/feeds/config.ts'
+import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
+import { overlapMs } from '../../../src/feeds/walk.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
+import { scanRecords } from '../../../src/ledger/records.ts'
+import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { secretFromText } from '../../../src/runtime/secret.ts'
+import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { anAccount, startReplica, type Replica } from '../../support/replica.ts'
+
+const tests = redisForTests()
+const search = '/firework/v4/events/identifier_groups/*'
+const hourMs = 3_600_000
+const never = new AbortController().signal
+
+let sandbox: Sandbox
+let replica: Replica
+let book: Book
+let prefixes = 0
+
+beforeAll(async () => {
+  sandbox = await startSandbox({ enforceLimits: false })
+})
+
+afterAll(() => sandbox.close())
+
+beforeEach(async () => {
+  await sandbox.close()
+  sandbox = await startSandbox({ enforceLimits: false, endMode: 'empty' })
+  const account = anAccount({
+    baseUrl: sandbox.url,
+    apiKey: secretFromText(sandbox.apiKeys[0]!),
+    organizationId: 7,
+    limits: { search: 1_000, basic: 1_000 },
+  })
+  replica = startReplica({ redisUrl: tests.server.url, prefix: `p${(prefixes += 1)}`, account })
+  book = await tests.book()
+})
+
+afterEach(() => replica.stop())
+
+function aFeed(overrides: Partial<FeedConfig> = {}): FeedConfig {
+  return {
+    name: 'brand',
+    type: 'events',
+    account: 'main',
+    identifierGroup: 1042,
+    filters: {},
+    everyMs: 60_000,
+    lagObjectiveMs: 300_000,
+    startMs: 24 * hourMs,
+    detail: [],
+    tier: 'search',
+    labels: {},
+    ...overrides,
+  }
+}
+
+function aPoller(
+  given: {
+    generation?: number
+    clock?: Clock
+    book?: Book
+    hasRoom?: boolean
+    beforePage?: () => Promise<void>
+  } = {},
+): Poller {
+  const { generation = 1, clock = systemClock, beforePage } = given
+  const { client } = replica
+  return createPoller({
+    client: () => ({
+      ...client,
+      async searchGroupEvents(request) {
+        const answer = await client.searchGroupEvents(request)
+        await beforePage?.()
+        const skewMs = clock.now() - systemClock.now()
+        return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
+      },
+    }),
+    book: () => given.book ?? book,
+    plan: () => ({
+      decisions: [{ route: 'root', path: ['root'], why: [] }],
+      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+    }),
+    batchWaitMs: () => undefined,
+    queue: () => Promise.resolve(),
+    generation: () => generation,
+    hasRoom: () => Promise.resolve(given.hasRoom ?? true),
+    clock,
+    logger: silent,
+    metrics: createMetrics({ clock }),
+  })
+}
+
+async function known(): Promise<string[]> {
+  const uids: string[] = []
+  for await (const record of scanRecords(book)) uids.push(record.uid)
+  return uids.toSorted()
+}
+
+function shown(): string[] {
+  return sandbox
+    .events()
+    .map(({ uid }) => uid)
+    .toSorted()
+}
+
+/** The search requests so far: lower end of the window, and whether a cursor went along. */
+function searches(): { from: number; hasCursor: boolean }[] {
+  return sandbox.requests
+    .filter(({ path }) => path.includes('/identifier_groups/'))
+    .map(({ body }) => {
+      const asked = (typeof body === 'string' ? JSON.parse(body) : body) as {
+        from?: string
+        filters: { estimated_created_at: { gte: string } }
+      }
+      return {
+        from: Date.parse(asked.filters.estimated_created_at.gte),
+        hasCursor: asked.from !== undefined,
+      }
+    })
+}
+
+test('a turn reads to the end and takes every event in once, over as many turns as you like', async () => {
+  sandbox.addEvents(35)
+  const poller = aPoller()
+  for (let turn = 0; turn < 3; turn += 1) {
+    expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+    sandbox.addEvents(3)
+  }
+  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  expect(await known()).toEqual(shown())
+  await expectConservation(book)
+  expect(sandbox.violations().changedWalks).toBe(0)
+})
+
+test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
+  sandbox.addEvents(25)
+  const poller = aPoller()
+  await poller.pollOnce(aFeed(), never)
+  const { newestMs = 0 } = await openFeed(book, 'brand', 0)
+  sandbox.expireCursors()
+  sandbox.addEvents(4)
+  const before = searches().length
+  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  const [refused, fresh] = searches().slice(before)
+  expect(refused?.hasCursor).toBe(true)
+  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
+  expect(await known()).toEqual(shown())
+  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('cursor_refused')
+  await expectConservation(book)
+})
+
+test('changed filters begin a new walk with overlap; the old cursor never meets the new filters', async () => {
+  sandbox.addEvents(15, { severity: 'high' })
+  await aPoller().pollOnce(aFeed({ filters: { severity: ['high'] } }), never)
+  sandbox.addEvents(5, { severity: 'low' })
+  const wider = aFeed({ filters: { severity: ['high', 'low'] } })
+  expect(await aPoller().pollOnce(wider, never)).toEqual({ status: 'caught_up' })
+  expect(await known()).toEqual(shown())
+  expect(sandbox.violations().changedWalks).toBe(0)
+  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('configuration_changed')
+})
+
+test('a rewind reads again from its floor and sends nothing twice', async () => {
+  const nowMs = Date.now()
+  sandbox.addEvents(3, { createdAtMs: nowMs - 48 * hourMs })
+  sandbox.addEvents(3)
+  await aPoller().pollOnce(aFeed(), never)
+  expect(await known()).toHaveLength(3)
+  await rewindFeed(book, 'brand', nowMs - 72 * hourMs)
+  await aPoller().pollOnce(aFeed(), never)
+  expect(await known()).toEqual(shown())
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ new: 6, duplicate: 3 })
+  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('rewound')
+})
+
+test('a rewind during a request wins over the page that comes back', async () => {
+  sandbox.addEvents(3)
+  let isRewound = false
+  const beforePage = async (): Promise<void> => {
+    if (!isRewound) await rewindFeed(book, 'brand', Date.now() - hourMs)
+    isRewound = true
+  }
+  await aPoller({ beforePage }).pollOnce(aFeed(), never)
+  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('rewound')
+  expect(await known()).toEqual(shown())
+})
+
+test('replicas that poll the same feed at once take every event in once', async () => {
+  sandbox.addEvents(60)
+  const pollers = [aPoller(), aPoller(), aPoller()]
+  await Promise.all(pollers.map((poller) => poller.pollOnce(aFeed(), never)))
+  expect(await known()).toEqual(shown())
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']?.new).toBe(60)
+})
+
+test('an older configuration leaves a feed that a newer one polls alone, without a request', async () => {
+  sandbox.addEvents(3)
+  const newer = aFeed({ filters: { severity: ['high', 'low', 'medium', 'critical', 'info'] } })
+  await aPoller({ generation: 2 }).pollOnce(newer, never)
+  const { walk, sequence } = await openFeed(book, 'brand', 0)
+  const before = searches().length
+  expect(await aPoller({ generation: 1 }).pollOnce(aFeed(), never)).toEqual({
+    status: 'superseded',
+  })
+  expect(searches()).toHaveLength(before)
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ walk, sequence })
+  expect(await aPoller({ generation: 1 }).pollOnce(newer, never)).toEqual({ status: 'caught_up' })
+  expect(await aPoller({ generation: 3 }).pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+})
+
+test.each(['unavailable', 'contract'] as const)(
+  'a turn that fails (%s) in the middle keeps what it read and the cursor, and goes on there',
+  async (reason) => {
+    sandbox.addEvents(35)
+    const faults = {
+      unavailable: { effect: 'status', status: 503 },
+      contract: { effect: 'wrong-shape' },
+    } as const
+    let pages = 0
+    const beforePage = async (): Promise<void> => {
+      pages += 1
+      if (pages === 2) sandbox.faults.add({ on: search, ...faults[reason] })
+      await Promise.resolve()
+    }
+    const failed = await aPoller({ beforePage }).pollOnce(aFeed(), never)
+    expect(failed).toMatchObject({ status: 'failed', reason })
+    const { walk } = await openFeed(book, 'brand', 0)
+    expect(walk?.cursor).not.toBeNull()
+    expect((await readAccounting(book)).feeds['brand']?.new).toBe(20)
+    sandbox.faults.clear()
+    expect(await aPoller().pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+    expect(await known()).toEqual(shown())
+  },
+)
+
+test('while the ledger may not grow nothing is asked for; it stays at the service', async () => {
+  sandbox.addEvents(3)
+  expect(await aPoller({ hasRoom: false }).pollOnce(aFeed(), never)).toEqual({ status: 'full' })
+  expect(searches()).toEqual([])
+  expect(await aPoller().pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  expect(await known()).toEqual(shown())
+})
+
+test('a malformed item is set aside once and keeps nothing back', async () => {
+  sandbox.addEvents(12)
+  sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
+  sandbox.addEvents(12)
+  const poller = aPoller()
+  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  await rewindFeed(book, 'brand', Date.now() - 24 * hourMs)
+  await poller.pollOnce(aFeed(), never)
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ new: 24, quarantined: 1, duplicate: 25 })
+})
+
+test('the time at which a feed was caught up is never later than the request that showed it', async () => {
+  const hurried: Clock = { ...systemClock, now: () => Date.now() + 3 * hourMs }
+  await aPoller({ clock: hurried }).pollOnce(aFeed(), never)
+  const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
+  expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
+  expect(lastCaughtUpMs).toBeGreaterThan(nowMs - 5_000)
+})
+
+test('a Redis that was away for a minute does not make a feed look caught up in the future', async () => {
+  let isBack = false
+  const clock: Clock = { ...systemClock, now: () => Date.now() - (isBack ? 0 : 60_000) }
+  const waiting: Book = {
+    ...book,
+    async run(script, ...args) {
+      const reply = await book.run(script, ...args)
+      isBack = true
+      return reply
+    },
+  }
+  await aPoller({ clock, book: waiting }).pollOnce(aFeed(), never)
+  const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
+  expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
+})

@@ -1,0 +1,340 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { MalformedItem } from '../../../src/intake/intake.ts'
+import {
+  beginAttempt,
+  settleAttempt,
+  type BegunAttempt,
+  type Outcome,
+} from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import {
+  holdOrphan,
+  peekCollection,
+  releaseDetail,
+  returnOrphans,
+  sealBatch,
+  type SinkModes,
+} from '../../../src/ledger/collecting.ts'
+import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
+import { sinksOf } from '../../../src/ledger/due.ts'
+import { pendingStates, readPayload, scanRecords, type Item } from '../../../src/ledger/records.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+/*
+ * Any sequence of what replicas do to one book, each step possibly executed twice, as happens when the
+ * connection breaks before the reply. After every step the book is whole and every send that may be a
+ * repeat has said so.
+ */
+
+const uids = ['a/b/0', 'a/b/1', 'a/b/2', 'a/b/3', 'a/b/4']
+const destinations = ['soc', 'siem', 'oncall:a', 'oncall:b']
+const outcomes: Outcome[] = [
+  { outcome: 'delivered', answer: '204' },
+  { outcome: 'retry', atMs: 1, counts: true, reason: 'unavailable' },
+  { outcome: 'retry', atMs: 1, counts: true, answerLost: true, reason: 'timeout' },
+  { outcome: 'dead', reason: 'invalid' },
+  { outcome: 'split', reason: 'invalid' },
+]
+
+const place = fc.nat({ max: 1_000 })
+const events = fc.array(
+  fc.record({
+    uid: fc.constantFrom(...uids),
+    severity: fc.constantFrom('low', 'high', 'critical', 'a new word'),
+    to: fc.subarray(destinations),
+    wantsDetail: fc.boolean(),
+  }),
+  { maxLength: 4 },
+)
+
+type Step = { twice: boolean; batches: boolean } & (
+  | {
+      do: 'page'
+      feed: string
+      events: { uid: string; severity: string; to: string[]; wantsDetail: boolean }[]
+      malformed: string[]
+    }
+  | { do: 'begin' | 'begin any' | 'hold' | 'replay' | 'discard' | 'release'; place: number }
+  | { do: 'settle'; place: number; outcome: Outcome }
+  | { do: 'seal'; sink: string; count: number }
+  | { do: 'return'; sink: string }
+)
+
+const always = { twice: fc.boolean(), batches: fc.boolean() }
+const sink = fc.constantFrom('soc', 'siem', 'oncall')
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...always,
+      do: fc.constant('page'),
+      feed: fc.constantFrom('one', 'two'),
+      events,
+      malformed: fc.array(fc.constantFrom('{"x":1}', '{"x":2}'), { maxLength: 2 }),
+    }),
+  },
+  { weight: 6, arbitrary: fc.record({ ...always, do: fc.constant('begin'), place }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      ...always,
+      do: fc.constant('settle'),
+      place,
+      outcome: fc.constantFrom(...outcomes),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...always,
+      do: fc.constant('seal'),
+      sink,
+      count: fc.integer({ min: 1, max: 4 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ ...always, do: fc.constant('return'), sink }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      ...always,
+      do: fc.constantFrom('begin any', 'hold', 'replay', 'discard', 'release'),
+      place,
+    }),
+  },
+) as fc.Arbitrary<Step>
+
+/** Runs every script twice and answers as the second time: what a broken connection makes of a call. */
+function executedTwice(book: Book): Book {
+  const run: Book['run'] = async (script, ...args) => {
+    await book.run(script, ...args)
+    return book.run(script, ...args)
+  }
+  return {
+    ...book,
+    run,
+    ask: async <T>(script: string, ...args: (string | number)[]) =>
+      JSON.parse(String(await run(script, ...args))) as T,
+  }
+}
+
+interface OpenAttempt {
+  ref: string
+  token: string
+  members: string[]
+}
+
+interface Rehearsal {
+  book: Book
+  attempts: OpenAttempt[]
+  /** By item id: sends of which nobody knows that they failed. */
+  risks: Map<string, number>
+  /** Sends that may have been repeats and did not say so. */
+  unsaid: string[]
+}
+
+function pick<T>(among: T[], at: number): T | undefined {
+  return among[at % Math.max(1, among.length)]
+}
+
+async function dueRefs(book: Book): Promise<string[]> {
+  const bySink = (await sinksOf(book)).toSorted()
+  const refs = await Promise.all(
+    bySink.map((name) => book.redis.zrange(book.key('due', name), '0', '-1')),
+  )
+  return refs.flat()
+}
+
+function modesOf({ batches }: Step): SinkModes {
+  return { soc: false, oncall: false, siem: batches ? 1_000 : false }
+}
+
+async function perform(rehearsal: Rehearsal, next: Step): Promise<void> {
+  const book = next.twice ? executedTwice(rehearsal.book) : rehearsal.book
+  const modes = modesOf(next)
+  switch (next.do) {
+    case 'page':
+      return takePage(book, next)
+    case 'begin': {
+      const ref = pick(await sendable(rehearsal.book), next.place)
+      return ref === undefined ? undefined : begin(rehearsal, book, ref)
+    }
+    case 'begin any': {
+      const ref = pick(await everyRef(rehearsal.book), next.place)
+      return ref === undefined ? undefined : begin(rehearsal, book, ref)
+    }
+    case 'settle':
+      return settle(rehearsal, book, next)
+    case 'seal': {
+      const waiting = await peekCollection(book, next.sink, next.count)
+      const refs = waiting.map(({ ref }) => ref)
+      if (refs.length === 0) return undefined
+      await sealBatch(book, { sink: next.sink, destination: next.sink, waitMs: 1_000 }, refs)
+      return undefined
+    }
+    case 'hold': {
+      const ref = pick(await dueRefs(book), next.place)
+      return ref === undefined ? undefined : holdOrphan(book, ref)
+    }
+    case 'return':
+      await returnOrphans(book, next.sink, modes[next.sink] ?? false, 10)
+      return undefined
+    case 'release':
+      return release(book, pick(uids, next.place)!, modes)
+    case 'replay':
+    case 'discard': {
+      const letters = await deadLetters(book)
+      const ref = pick(letters, next.place)
+      if (ref === undefined) return undefined
+      const wait = modes[ref.split(':')[3]!] || undefined
+      await (next.do === 'replay'
+        ? replayDeadLetter(book, ref, wait)
+        : discardDeadLetter(book, ref))
+    }
+  }
+}
+
+async function takePage(book: Book, next: Extract<Step, { do: 'page' }>): Promise<void> {
+  const malformed: MalformedItem[] = next.malformed.map((raw) => ({ uid: null, problem: 'x', raw }))
+  const routedEvents = next.events.map(({ uid, severity, to, wantsDetail }) =>
+    routed({ uid, severity }, to, wantsDetail),
+  )
+  const waits = next.batches ? { batchWaitMs: 1_000 } : {}
+  await takeIn(book, routedEvents, { feed: next.feed, malformed, ...waits })
+}
+
+async function release(book: Book, uid: string, modes: SinkModes): Promise<void> {
+  const recordId = book.digests.recordId(uid)
+  const payload = await readPayload(book, recordId)
+  await releaseDetail(book, recordId, modes, payload && { ...payload, detail: { name: 'x' } })
+}
+
+/** What a job can stand for: everything due but a collection. */
+async function sendable(book: Book): Promise<string[]> {
+  return (await dueRefs(book)).filter((ref) => !ref.startsWith('c:'))
+}
+
+/** What a forgotten job can stand for, too: items in any state. */
+async function everyRef(book: Book): Promise<string[]> {
+  const found: string[] = []
+  for await (const record of scanRecords(book)) {
+    for (const item of record.items) found.push(`i:${record.recordId}:${item.index}:${item.sink}`)
+  }
+  return found.toSorted()
+}
+
+async function deadLetters(book: Book): Promise<string[]> {
+  const names = (await sinksOf(book)).toSorted()
+  return (
+    await Promise.all(names.map((name) => book.redis.zrange(book.key('dead', name), '0', '-1')))
+  ).flat()
+}
+
+let tokens = 0
+
+async function begin(
+  { attempts, risks, unsaid }: Rehearsal,
+  book: Book,
+  ref: string,
+): Promise<void> {
+  const token = `t${(tokens += 1)}`
+  const begun: BegunAttempt = await beginAttempt(book, ref, token, 30_000)
+  if (begun.status !== 'send') return
+  const members = begun.members.map(({ id }) => id)
+  const mayBeRepeat = members.some((id) => (risks.get(id) ?? 0) > 0)
+  if (mayBeRepeat && !begun.mayBeRepeat) unsaid.push(ref)
+  for (const id of members) risks.set(id, (risks.get(id) ?? 0) + 1)
+  attempts.push({ ref, token, members })
+}
+
+async function settle(
+  { attempts, risks }: Rehearsal,
+  book: Book,
+  next: Extract<Step, { do: 'settle' }>,
+): Promise<void> {
+  const attempt = pick(attempts, next.place)
+  if (!attempt) return
+  if (next.outcome.outcome === 'split' && attempt.members.length < 2) return
+  attempts.splice(attempts.indexOf(attempt), 1)
+  await settleAttempt(book, { ...attempt, replica: 'r1' }, next.outcome)
+  const wasRefused = next.outcome.outcome !== 'delivered' && !next.outcome.answerLost
+  if (wasRefused) for (const id of attempt.members) risks.set(id, (risks.get(id) ?? 0) - 1)
+}
+
+/** What breaks the rule that every item is either final and nowhere due, or pending and reachable. */
+async function faultsOf(book: Book): Promise<string[]> {
+  const faults: string[] = []
+  const due = new Set(await dueRefs(book))
+  for await (const record of scanRecords(book)) {
+    const lifeMs = await book.redis.pttl(book.key('rec', record.recordId))
+    const hasPayload = (await book.redis.exists(book.key('pay', record.recordId))) === 1
+    for (const item of record.items) {
+      const ref = `i:${record.recordId}:${item.index}:${item.sink}`
+      const isPending = (pendingStates as readonly string[]).includes(item.state)
+      if (!isPending && due.has(ref)) faults.push(`${ref} is ${item.state} and due`)
+      if (!isPending) continue
+      const isInReach = await isReachable(book, due, ref, item)
+      if (!isInReach) faults.push(`${ref} is out of reach: ${JSON.stringify(item)}`)
+      if (!hasPayload || lifeMs !== -1) faults.push(`${ref} is pending and may be forgotten`)
+    }
+  }
+  return faults
+}
+
+async function isReachable(
+  book: Book,
+  due: Set<string>,
+  ref: string,
+  item: Item,
+): Promise<boolean> {
+  if (item.state === 'held' && item.heldFor === 'orphaned') {
+    return (await book.redis.sismember(book.key('orphans', item.sink), ref)) === 1
+  }
+  if (item.state === 'batch') {
+    const sealed = [...due].filter((other) => other.startsWith('b:'))
+    const texts = await Promise.all(
+      sealed.map((other) => book.redis.get(book.key('batch', other.split(':')[1]!))),
+    )
+    return (
+      texts.filter((text) => (JSON.parse(text!) as { m: string[] }).m.includes(ref)).length === 1
+    )
+  }
+  if (due.has(ref)) return true
+  const isCollected = (await book.redis.zscore(book.key('collect', item.sink), ref)) !== null
+  return isCollected && item.state === 'queued' && due.has(`c:${item.sink}`)
+}
+
+test('whatever happens in whatever order, executed once or twice, the book stays whole', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 20, maxLength: 80, size: 'max' }),
+      async (steps) => {
+        const book = await tests.book()
+        const rehearsal: Rehearsal = { book, attempts: [], risks: new Map(), unsaid: [] }
+        for (const next of steps) {
+          await perform(rehearsal, next)
+          await expectConservation(book)
+          expect(await faultsOf(book)).toEqual([])
+          expect(rehearsal.unsaid).toEqual([])
+        }
+      },
+    ),
+    { numRuns: 80, interruptAfterTimeLimit: 60_000 },
+  )
+}, 120_000)
+
+test('an event that its own feed shows again, more severe, is a new revision; a duplicate all the same', async () => {
+  const book = await tests.book()
+  const show = (severity: string) => takeIn(book, [routed({ uid: 'a/b/1', severity })])
+  await show('medium')
+  expect(await show('critical')).toMatchObject({
+    counts: { new: 0, duplicate: 1 },
+    made: [{ sv: 'critical' }],
+  })
+  expect(await show('critical')).toMatchObject({ counts: { duplicate: 1 }, made: [] })
+  expect(await show('low')).toMatchObject({ counts: { duplicate: 1 }, made: [] })
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ created: 2 })
+})

@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Arrival } from '../../../src/cli/demo/demo-arrival.ts'
+import { frameOf, type DemoFrame } from '../../../src/cli/demo/demo-frame.ts'
+import { cutToWidth, widthOf } from '../../../src/cli/demo/terminal-width.ts'
+
+function anArrival(given: Partial<Arrival> = {}): Arrival {
+  const carried = { items: ['e1'], uids: ['paste/x/1'], severity: 'low' }
+  return { sink: 'slack', atMs: 0, ...carried, text: 'LOW Paste: on pastebin', ...given }
+}
+
+function aFrame(given: Partial<DemoFrame> = {}): DemoFrame {
+  const feed = { name: 'brand', labels: 'team=brand', fetched: 12, new: 10, duplicate: 2 }
+  return {
+    reading: {
+      stage: 'ends in 12 s',
+      feeds: [{ ...feed, lagMs: 2_000, lagObjectiveMs: 15_000 }],
+      sinks: [
+        { name: 'slack', arrived: 7, pending: 3 },
+        { name: 'webhook', arrived: 0, pending: 0 },
+      ],
+    },
+    introduction: ['where it runs'],
+    arrivals: [anArrival()],
+    columns: 100,
+    rows: 30,
+    paint: (_style, text) => text,
+    ...given,
+  }
+}
+
+test('a frame shows feeds with their lag, sinks with their backlog, and the last message of each', () => {
+  const lines = frameOf(aFrame()).map((line) => line.replaceAll(/ {2,}/g, '|'))
+  expect(lines).toEqual([
+    'Tocsin demo: ends in 12 s',
+    'where it runs',
+    '',
+    'FEED|LABELS|FETCHED|NEW|DUPLICATES|LAG|OBJECTIVE',
+    'brand|team=brand|12|10|2|2 s|15 s',
+    '',
+    'SINK|ARRIVED|PENDING|LAST MESSAGE',
+    'slack|7|3|LOW Paste: on pastebin',
+    'webhook|0|0|-',
+    '',
+    'WHAT ARRIVES WHERE',
+    expect.stringMatching(/^\d\d:\d\d:\d\d slack\|LOW Paste: on pastebin$/),
+  ])
+})
+
+test('the latest arrivals are shown, as many as there is room for', () => {
+  const arrivals = Array.from({ length: 50 }, (_, n) => anArrival({ text: `LOW number ${n}` }))
+  const lines = frameOf(aFrame({ arrivals, rows: 24 }))
+  expect(lines).toHaveLength(24)
+  expect(lines.at(-1)).toContain('number 49')
+  expect(lines.at(11)).toContain('number 37')
+})
+
+test('a feed behind its objective stands out, as does a critical arrival', () => {
+  const frame = aFrame({ paint: (style, text) => `<${style}>${text}` })
+  frame.reading.feeds[0]!.lagMs = 16_000
+  const lines = frameOf({ ...frame, arrivals: [anArrival({ severity: 'critical' })] })
+  expect(lines.filter((line) => line.includes('<red>'))).toEqual([
+    expect.stringContaining('brand'),
+    expect.stringContaining('LOW Paste'),
+  ])
+})
+
+test('a frame fits any terminal, whatever it shows', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 120 })
+  const size = { columns: fc.integer({ min: 1, max: 200 }), rows: fc.integer({ min: 1, max: 60 }) }
+  fc.assert(
+    fc.property(fc.record({ ...size, texts: fc.array(text, { maxLength: 70 }) }), (given) => {
+      const arrivals = given.texts.map((one) => anArrival({ text: one }))
+      const lines = frameOf(aFrame({ ...given, arrivals }))
+      expect(lines.length).toBeLessThanOrEqual(given.rows)
+      for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(given.columns)
+    }),
+  )
+})
+
+test('East Asian letters and emoji take two columns, marks none', () => {
+  expect(widthOf('abc')).toBe(3)
+  expect(widthOf('数据库')).toBe(6)
+  expect(widthOf('🔥')).toBe(2)
+  expect(widthOf('e\u0301')).toBe(1)
+  expect(cutToWidth('数据库', 5)).toBe('数据…')
+  expect(cutToWidth('数据库', 4)).toBe('数…')
+  expect(cutToWidth('abc', 3)).toBe('abc')
+})

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { effectOn, judge, maxAgeMs, type Failure } from '../../../src/delivery/retry-policy.ts'
+import type { SinkReason } from '../../../src/sinks/sink.ts'
+
+/** Every reason, what becomes of a young single item, whether the try counts, what it says of the sink. */
+const table: Record<SinkReason, [act: string, counts: boolean | undefined, effect: string]> = {
+  rate_limited: ['retry', false, 'none'],
+  unavailable: ['retry', true, 'fault'],
+  timeout: ['retry', true, 'fault'],
+  connection_lost: ['retry', true, 'fault'],
+  rejected: ['retry', true, 'answered'],
+  invalid: ['dead', undefined, 'answered'],
+  unauthorized: ['retry', false, 'broken'],
+  gone: ['retry', false, 'broken'],
+  recipient_refused: ['dead', undefined, 'answered'],
+  redirected: ['retry', false, 'broken'],
+  forbidden_address: ['retry', false, 'broken'],
+  misconfigured: ['retry', false, 'broken'],
+}
+const reasons = Object.keys(table) as SinkReason[]
+
+function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
+  const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
+  return { reason, ...young, ...overrides }
+}
+
+describe('the retry table', () => {
+  test.each(reasons)('%s', (reason) => {
+    const [act, counts, effect] = table[reason]
+    const verdict = judge(failure(reason))
+    expect(verdict.act).toBe(act)
+    expect(verdict.act === 'retry' ? verdict.counts : undefined).toBe(counts)
+    expect(effectOn(reason)).toBe(effect)
+  })
+
+  test('a batch that is refused as a whole is split, whatever its age; nothing else ever is', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...reasons),
+        fc.integer({ min: 2, max: 50 }),
+        fc.nat(),
+        (reason, members, ageMs) => {
+          const { act } = judge(failure(reason, { members, ageMs }))
+          expect(act === 'split').toBe(reason === 'invalid')
+        },
+      ),
+    )
+  })
+
+  test('a retry is never sooner than asked nor than a second, and never later than a day', () => {
+    const any = fc.record({
+      reason: fc.constantFrom(...reasons),
+      tries: fc.nat({ max: 10_000 }),
+      ageMs: fc.nat({ max: maxAgeMs - 1 }),
+      retryAfterMs: fc.option(fc.nat({ max: 900_000 }), { nil: undefined }),
+      members: fc.integer({ min: 1, max: 50 }),
+      random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+    })
+    fc.assert(
+      fc.property(any, (given) => {
+        const verdict = judge(given)
+        if (verdict.act !== 'retry') return
+        expect(verdict.afterMs).toBeGreaterThanOrEqual(Math.max(1_000, given.retryAfterMs ?? 0))
+        expect(verdict.afterMs).toBeLessThanOrEqual(86_400_000)
+        expect(Number.isInteger(verdict.afterMs)).toBe(true)
+      }),
+    )
+  })
+
+  test('nothing is tried after 72 hours, and everything that heals is tried until then', () => {
+    for (const reason of reasons) {
+      if (table[reason][0] !== 'retry') continue
+      expect(judge(failure(reason, { ageMs: maxAgeMs })).act).toBe('dead')
+      const tries = reason === 'rejected' ? 4 : 1_000
+      expect(judge(failure(reason, { ageMs: maxAgeMs - 1, tries })).act).toBe('retry')
+    }
+    expect(judge(failure('rejected', { tries: 5 })).act).toBe('dead')
+  })
+})

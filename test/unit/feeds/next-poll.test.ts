@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { FeedConfig } from '../../../src/feeds/config.ts'
+import { nextPollMs } from '../../../src/feeds/next-poll.ts'
+import type { PollOutcome } from '../../../src/feeds/poller.ts'
+
+const feed = { everyMs: 60_000 } as FeedConfig
+const times = fc
+  .tuple(fc.nat({ max: 1e9 }), fc.nat({ max: 600_000 }))
+  .map(([startedMs, took]) => ({ startedMs, nowMs: startedMs + took }))
+
+function next(outcome: PollOutcome, given: { startedMs: number; nowMs: number }, failures = 0) {
+  return nextPollMs(feed, outcome, { ...given, failures })
+}
+
+test('a feed that is at its end polls again one interval after the turn began, never in the past', () => {
+  fc.assert(
+    fc.property(times, (given) => {
+      const atMs = next({ status: 'caught_up' }, given)
+      expect(atMs).toBe(Math.max(given.nowMs, given.startedMs + 60_000))
+    }),
+  )
+})
+
+test('a feed with more to read, or one that was stopped, polls again at once', () => {
+  fc.assert(
+    fc.property(times, (given) => {
+      expect(next({ status: 'more' }, given)).toBe(given.nowMs)
+      expect(next({ status: 'stopped' }, given)).toBe(given.nowMs)
+    }),
+  )
+})
+
+test('a feed that waits for room or for its newer configuration looks again within seconds', () => {
+  expect(next({ status: 'full' }, zero)).toBe(10_000)
+  expect(next({ status: 'superseded' }, zero)).toBe(2_000)
+})
+
+test('a failing feed waits 5 s, doubling to 5 minutes, and never less than the service asks', () => {
+  const waits = [1, 2, 3, 6, 7, 8, 5_000].map((failures) =>
+    next({ status: 'failed', reason: 'unavailable', retryAfterMs: undefined }, zero, failures),
+  )
+  expect(waits).toEqual([5_000, 10_000, 20_000, 160_000, 300_000, 300_000, 300_000])
+  fc.assert(
+    fc.property(
+      fc.nat({ max: 900_000 }),
+      fc.integer({ min: 1, max: 50 }),
+      (retryAfterMs, count) => {
+        const atMs = next({ status: 'failed', reason: 'rate_limited', retryAfterMs }, zero, count)
+        expect(atMs).toBeGreaterThanOrEqual(Math.max(retryAfterMs, 5_000))
+      },
+    ),
+  )
+})
+
+const zero = { startedMs: 0, nowMs: 0 }

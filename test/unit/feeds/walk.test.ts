@@ -1,0 +1,162 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { FeedConfig } from '../../../src/feeds/config.ts'
+import {
+  advance,
+  bodyOf,
+  fingerprintOf,
+  overlapMs,
+  walkAfterRefusal,
+  walkFor,
+} from '../../../src/feeds/walk.ts'
+import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+
+function aFeed(overrides: Partial<FeedConfig> = {}): FeedConfig {
+  return {
+    name: 'brand',
+    type: 'events',
+    account: 'main',
+    identifierGroup: 1042,
+    filters: { severity: ['high', 'critical'] },
+    everyMs: 60_000,
+    lagObjectiveMs: 300_000,
+    startMs: 86_400_000,
+    detail: [],
+    tier: 'search',
+    labels: {},
+    ...overrides,
+  }
+}
+
+const nowMs = Date.UTC(2026, 10, 1)
+
+function aState(overrides: Partial<FeedState> = {}): FeedState {
+  return {
+    nowMs,
+    sequence: 0,
+    generation: 1,
+    floorMs: nowMs - 86_400_000,
+    walk: undefined,
+    isRewound: false,
+    newestMs: undefined,
+    lastSuccessMs: undefined,
+    lastCaughtUpMs: undefined,
+    isBackfilling: false,
+    ...overrides,
+  }
+}
+
+function beginOf(walk: Walk): number {
+  return Date.parse(bodyOf(walk).filters.estimated_created_at?.gte ?? '')
+}
+
+const next = fc.option(fc.constantFrom('', 'c1', 'c2', 'c3'), { nil: null })
+const page = fc.record(
+  { items: fc.array(fc.constant({}), { maxLength: 10 }), next },
+  { requiredKeys: ['items'] },
+)
+const filters: fc.Arbitrary<FeedConfig['filters']> = fc.record(
+  {
+    severity: fc.constantFrom('high', 'low'),
+    type: fc.array(fc.constantFrom('leak', 'paste'), { maxLength: 2 }),
+    is_ignored: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+
+describe('a walk', () => {
+  test('keeps its request, whatever the pages say; only the cursor moves, and never back to none', () => {
+    fc.assert(
+      fc.property(fc.array(page), (pages) => {
+        const first = walkFor(aFeed(), aState())
+        let walk = first
+        for (const shown of pages) {
+          const moved = advance(walk, shown).walk
+          expect({ ...moved, cursor: null }).toEqual({ ...first, cursor: null })
+          expect(moved.cursor).toBe(shown.next ? shown.next : walk.cursor)
+          const { from, ...body } = bodyOf(moved)
+          expect(body).toEqual(bodyOf(first))
+          expect(from ?? null).toBe(moved.cursor)
+          walk = moved
+        }
+      }),
+    )
+  })
+
+  test('ends where next is null, absent or empty, and not at a short or an empty page', () => {
+    fc.assert(
+      fc.property(page, fc.option(fc.constantFrom('c1', 'c4'), { nil: null }), (shown, cursor) => {
+        const { isCaughtUp, hasMore } = advance({ ...walkFor(aFeed(), aState()), cursor }, shown)
+        const repeats = Boolean(shown.next) && shown.next === cursor
+        expect(isCaughtUp).toBe(!shown.next || (repeats && shown.items.length === 0))
+        expect(hasMore).toBe(Boolean(shown.next) && !repeats)
+      }),
+    )
+  })
+
+  test('goes on after a restart as it was stored', () => {
+    fc.assert(
+      fc.property(filters, (given) => {
+        const feed = aFeed({ filters: given })
+        const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
+        const stored = JSON.parse(JSON.stringify(walk)) as Walk
+        expect(walkFor(feed, aState({ walk: stored }))).toBe(stored)
+        expect(JSON.stringify(bodyOf(stored))).toBe(JSON.stringify(bodyOf(walk)))
+      }),
+    )
+  })
+})
+
+describe('a new walk', () => {
+  test('begins at the floor on the first poll and after a rewind', () => {
+    const first = walkFor(aFeed(), aState())
+    expect(first).toMatchObject({ cursor: null, reason: 'first' })
+    expect(beginOf(first)).toBe(nowMs - 86_400_000)
+    expect(walkFor(aFeed(), aState({ isRewound: true })).reason).toBe('rewound')
+  })
+
+  test('never reaches below the floor nor starts behind the overlap of what was taken in', () => {
+    const times = fc.record({
+      floorMs: fc.integer({ min: nowMs - 1e10, max: nowMs }),
+      newestMs: fc.option(fc.integer({ min: 0, max: nowMs + 1e10 }), { nil: undefined }),
+    })
+    fc.assert(
+      fc.property(times, fc.boolean(), (given, isRefused) => {
+        const walk = { ...walkFor(aFeed(), aState(given)), cursor: 'c1' }
+        const state = aState({ ...given, walk })
+        const other = aFeed({ filters: { severity: 'low' } })
+        const fresh = isRefused ? walkAfterRefusal(aFeed(), state) : walkFor(other, state)
+        expect(fresh.cursor).toBeNull()
+        expect(fresh.reason).toBe(isRefused ? 'cursor_refused' : 'configuration_changed')
+        expect(beginOf(fresh)).toBeGreaterThanOrEqual(given.floorMs)
+        const highWater = Math.min(given.newestMs ?? given.floorMs, nowMs)
+        expect(beginOf(fresh)).toBeLessThanOrEqual(Math.max(given.floorMs, highWater - overlapMs))
+      }),
+    )
+  })
+})
+
+describe('the fingerprint', () => {
+  test('changes with what is asked and with the floor', () => {
+    const base = fingerprintOf(aFeed(), 1)
+    const others = [
+      fingerprintOf(aFeed(), 2),
+      fingerprintOf(aFeed({ identifierGroup: 7 }), 1),
+      fingerprintOf(aFeed({ account: 'other' }), 1),
+      fingerprintOf(aFeed({ filters: {} }), 1),
+      fingerprintOf(aFeed({ filters: { severity: ['critical'] } }), 1),
+    ]
+    expect(new Set([base, ...others]).size).toBe(others.length + 1)
+  })
+
+  test('stays when only the rhythm, the labels or the order of the filters change', () => {
+    const base = aFeed({ filters: { severity: 'high', is_ignored: false } })
+    const same = aFeed({
+      filters: { is_ignored: false, severity: 'high' },
+      everyMs: 5_000,
+      labels: { team: 'x' },
+      detail: ['high'],
+    })
+    expect(fingerprintOf(same, 1)).toBe(fingerprintOf(base, 1))
+  })
+})
