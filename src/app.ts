@@ -40,7 +40,7 @@ export interface AppOptions {
 const finishMs = 8_000
 
 /** How long closing connections may take after that, ms. */
-const closeMs = 500
+const closeMs = 300
 
 /** What stands before Redis was reached. Nothing here writes to it. */
 interface Foundation extends Shared {

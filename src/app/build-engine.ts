@@ -1,4 +1,6 @@
+import type { Config } from '../config/config.ts'
 import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
+import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { within, type Clock } from '../runtime/clock.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
 import { buildLoops, type NamedLoop } from './build-loops.ts'
@@ -14,13 +16,21 @@ export interface Engine {
 }
 
 /** How long closing sinks and queues may take once their work has ended, ms. */
-const closeMs = 500
+const closeMs = 300
 
 export function buildEngine(shared: Shared, service: Service): Engine {
   const delivery = buildDelivery(shared, service)
   const poller = buildPoller(shared, service, delivery)
-  const feedJobs = createFeedJobs({ ...shared, feeds: shared.config.feeds, poller })
+  const feeds = polledFeeds(shared.config)
+  const feedJobs = createFeedJobs({ ...shared, feeds, poller })
   return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs) }
+}
+
+function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
+  return feeds.map((feed) => {
+    const account = accounts.find(({ name }) => name === feed.account)
+    return { ...feed, scope: `${account?.baseUrl} ${account?.tenantId ?? ''}` }
+  })
 }
 
 export async function startEngine({ delivery, feedJobs, loops }: Engine): Promise<void> {

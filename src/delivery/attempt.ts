@@ -1,4 +1,4 @@
-/** One try at sending: what the sink says becomes an outcome for the ledger and a word for the circuit. */
+/** One try at sending: what the sink says becomes an outcome for the ledger. */
 import type { BegunAttempt, Outcome } from '../ledger/attempts.ts'
 import { signalWithin } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
@@ -9,38 +9,45 @@ import { effectOn, judge } from './retry-policy.ts'
 
 export type Begun = Extract<BegunAttempt, { status: 'send' }>
 
+export interface Attempted {
+  outcome: Outcome
+  /** How the sink took it; undefined where nothing could be sent. */
+  taken: 'ok' | SinkError | undefined
+}
+
 export async function attemptSend(
   options: DelivererOptions,
   work: Work,
   begun: Begun,
-): Promise<Outcome> {
+): Promise<Attempted> {
   const { metrics } = options
   const { sink, signal } = work
   const delivery = deliveryOf(work, begun)
-  if (typeof delivery === 'string') return { outcome: 'dead', reason: delivery }
+  if (typeof delivery === 'string') {
+    return { outcome: { outcome: 'dead', reason: delivery }, taken: undefined }
+  }
   if (begun.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
   let receipt: Receipt
   try {
     receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
   } catch (error) {
-    return failed(options, work, begun, asSinkError(error))
+    const taken = asSinkError(error)
+    return { outcome: failed(options, work, begun, taken), taken }
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
-  await report(options, sink)
-  return { outcome: 'delivered', answer: receipt.answer }
+  return { outcome: { outcome: 'delivered', answer: receipt.answer }, taken: 'ok' }
 }
 
-async function failed(
+function failed(
   options: DelivererOptions,
   { sink, ref }: Work,
   begun: Begun,
   error: SinkError,
-): Promise<Outcome> {
+): Outcome {
   const { clock, logger, metrics } = options
   const { reason, retryAfterMs } = error
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: reason })
   logger.warn({ sink: sink.name, ref, attempt: begun.attempt, err: error }, 'delivery failed')
-  await report(options, sink, error)
   const verdict = judge({
     reason,
     tries: begun.tries,
@@ -55,13 +62,15 @@ async function failed(
   return { outcome: 'retry', atMs, counts: verdict.counts, ...told }
 }
 
-/** Tells all replicas how it went; where that fails, the outcome stands all the same. */
-async function report(
+/** Tells all replicas how the sink took it; where that fails, the outcome stands all the same. */
+export async function tellReplicas(
   { circuit, pace, logger }: DelivererOptions,
   sink: Sink,
-  error?: SinkError,
+  taken: Attempted['taken'],
 ): Promise<void> {
   try {
+    if (taken === undefined) return await circuit.giveBack(sink.name)
+    const error = taken === 'ok' ? undefined : taken
     if (error?.reason === 'rate_limited') await pace.pause(sink, error.retryAfterMs)
     const change = await circuit.report(sink.name, error ? effectOn(error.reason) : 'ok')
     if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')

@@ -9,7 +9,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { attemptSend, type Begun } from './attempt.ts'
+import { attemptSend, tellReplicas, type Begun } from './attempt.ts'
 import type { Circuit } from './circuit.ts'
 import type { SendPace } from './send-pace.ts'
 
@@ -64,9 +64,10 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         await circuit.giveBack(work.sink.name)
         return done
       }
-      const outcome = await attemptSend(options, work, begun)
+      const { outcome, taken } = await attemptSend(options, work, begun)
       const attempt = { ref: work.ref, token, replica }
-      const settled = await settleAttempt(work.book, attempt, outcome)
+      const settled = await settleAttempt(work.book, attempt, outcome) // first: until then a crash repeats it
+      await tellReplicas(options, work.sink, taken)
       if (settled.status !== 'settled') return done
       countSettled({ metrics, clock }, work.sink.name, begun, outcome)
       if (outcome.outcome !== 'retry') return { next: 'done', halves: settled.halves ?? [] }

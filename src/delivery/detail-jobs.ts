@@ -2,7 +2,7 @@
  * Fetches the full event once for all sinks of a record, after routing and only where a feed asks. Its
  * items are held meanwhile; when the time is up they go with the search item, and the message says so.
  */
-import { Queue, Worker, type Job } from 'bullmq'
+import { DelayedError, Queue, Worker, type Job } from 'bullmq'
 import type { EventDetail } from '../events/threat-event.ts'
 import { releaseDetail, type MadeWork, type SinkModes } from '../ledger/collecting.ts'
 import type { Book } from '../ledger/book.ts'
@@ -11,7 +11,7 @@ import { parseRef } from '../ledger/refs.ts'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
-import { signalWithin, type Clock } from '../runtime/clock.ts'
+import { signalWithin, within, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
 
@@ -62,26 +62,16 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))
   worker.on('error', createStandStill(worker, stopping.signal, clock).afterError)
 
-  async function process(job: Job<DetailWork>): Promise<void> {
+  async function process(job: Job<DetailWork>, token?: string): Promise<void> {
     try {
-      await fetchOnce(job.data, stopping.signal)
+      await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
       // the reconciler sends the items on when their time is up
       logger.warn({ account: job.data.account, err: error }, 'full event not fetched')
     }
-  }
-
-  async function fetchOnce(work: DetailWork, signal: AbortSignal): Promise<void> {
-    const book = options.book(work.account)
-    const payload = book && (await readPayload(book, work.recordId))
-    if (!book || !payload) return
-    const leftMs = Math.max(0, work.deadlineMs - clock.now())
-    const detail =
-      payload.detail ??
-      (await options.fetchDetail(work.account, payload.event.uid, signalWithin(leftMs, signal)))
-    if (signal.aborted) return
-    const made = await releaseDetail(book, work.recordId, options.modes, { ...payload, detail })
-    await options.release(work.account, made)
+    if (!stopping.signal.aborted) return
+    await job.moveToDelayed(clock.now(), token) // another replica fetches it
+    throw new DelayedError()
   }
 
   return {
@@ -97,13 +87,30 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       }))
       if (jobs.length > 0) await queue.addBulk(jobs)
     },
-    fetchOnce,
+    fetchOnce: (work, signal) => fetchOnce(options, work, signal),
     async stop(deadlineMs) {
       stopping.abort()
-      await Promise.race([worker.close(), clock.sleep(deadlineMs)])
-      await queue.close()
+      const closed = worker.close().then(() => queue.close())
+      await within(deadlineMs, closed, clock)
     },
   }
+}
+
+async function fetchOnce(
+  options: DetailJobsOptions,
+  work: DetailWork,
+  signal: AbortSignal,
+): Promise<void> {
+  const book = options.book(work.account)
+  const payload = book && (await readPayload(book, work.recordId))
+  if (!book || !payload) return
+  const leftMs = Math.max(0, work.deadlineMs - options.clock.now())
+  const detail =
+    payload.detail ??
+    (await options.fetchDetail(work.account, payload.event.uid, signalWithin(leftMs, signal)))
+  if (signal.aborted) return
+  const made = await releaseDetail(book, work.recordId, options.modes, { ...payload, detail })
+  await options.release(work.account, made)
 }
 
 function recordOf(ref: string): string {

@@ -15,7 +15,7 @@ export interface SinkWorkersOptions extends SinkWorkerOptions {
 }
 
 /** What an aborted send gets to write its outcome. */
-const lastWordMs = 1_000
+const lastWordMs = 500
 
 export function createSinkWorkers(options: SinkWorkersOptions): SinkWorkers {
   const { clock } = options

@@ -7,10 +7,10 @@ import { DelayedError, Queue, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
-import type { Clock } from '../runtime/clock.ts'
+import { within, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
-import type { FeedConfig } from './config.ts'
+import type { PolledFeed } from './polled-feed.ts'
 import { nextPollMs } from './next-poll.ts'
 import type { PollOutcome, Poller } from './poller.ts'
 
@@ -23,7 +23,7 @@ export interface FeedJobs {
 }
 
 export interface FeedJobsOptions {
-  feeds: FeedConfig[]
+  feeds: PolledFeed[]
   poller: Poller
   redis: Redis
   keys: Keys
@@ -64,8 +64,8 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
     },
     async stop(deadlineMs) {
       stopping.abort()
-      await Promise.race([worker.close(), clock.sleep(deadlineMs)])
-      await queue.close()
+      const closed = worker.close().then(() => queue.close())
+      await within(deadlineMs, closed, clock)
     },
   }
 }
@@ -81,11 +81,11 @@ function createTurn({
   poller,
   clock,
   logger,
-}: FeedJobsOptions): (feed: FeedConfig, signal: AbortSignal) => Promise<number> {
+}: FeedJobsOptions): (feed: PolledFeed, signal: AbortSignal) => Promise<number> {
   const failures = new Map<string, number>()
   const waiting = new Map<string, string | undefined>()
 
-  async function poll(feed: FeedConfig, signal: AbortSignal): Promise<PollOutcome> {
+  async function poll(feed: PolledFeed, signal: AbortSignal): Promise<PollOutcome> {
     try {
       return await poller.pollOnce(feed, signal)
     } catch (error) {
@@ -98,7 +98,7 @@ function createTurn({
   }
 
   /** Once when it begins: the job comes back every few seconds. */
-  function sayWaiting({ name: feed }: FeedConfig, status: PollOutcome['status']): void {
+  function sayWaiting({ name: feed }: PolledFeed, status: PollOutcome['status']): void {
     const why = waitingFor[status]
     if (why !== undefined && waiting.get(feed) !== why) logger.warn({ feed }, why)
     waiting.set(feed, why)
@@ -114,6 +114,6 @@ function createTurn({
   }
 }
 
-function jobIdOf(feed: FeedConfig): string {
+function jobIdOf(feed: PolledFeed): string {
   return `feed.${feed.account}.${feed.name}`
 }

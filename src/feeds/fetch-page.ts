@@ -1,7 +1,7 @@
 import type { FeedState, Walk } from '../ledger/feed-state.ts'
 import { ServiceError } from '../service/service-error.ts'
 import type { WireSearchPage } from '../service/wire.ts'
-import type { FeedConfig } from './config.ts'
+import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import { bodyOf, walkAfterRefusal, walkFor } from './walk.ts'
 
@@ -51,7 +51,7 @@ function refusesCursor(error: unknown): boolean {
   return error instanceof ServiceError && error.reason === 'rejected'
 }
 
-function sayReset({ metrics, logger }: PollerOptions, feed: FeedConfig, { reason }: Walk): void {
+function sayReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Walk): void {
   if (reason === 'first') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
   logger.warn({ feed: feed.name, reason }, 'a new walk begins, with overlap')

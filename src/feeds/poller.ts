@@ -12,7 +12,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { ServiceError, type ServiceReason } from '../service/service-error.ts'
-import type { FeedConfig } from './config.ts'
+import type { PolledFeed } from './polled-feed.ts'
 import { countPage } from './count-page.ts'
 import { fetchPage, type FetchedPage } from './fetch-page.ts'
 import { sortPage } from './sort-page.ts'
@@ -27,14 +27,14 @@ export type PollOutcome =
 
 export interface Poller {
   /** One turn. Throws only what is a bug or a Redis failure. */
-  pollOnce(feed: FeedConfig, signal: AbortSignal): Promise<PollOutcome>
+  pollOnce(feed: PolledFeed, signal: AbortSignal): Promise<PollOutcome>
 }
 
 export interface PollerOptions {
   client: (account: string) => ServiceClient
   book: (account: string) => Book
   /** Fixes an event's way: pure. */
-  plan: (event: ThreatEvent, feed: FeedConfig) => Pick<RoutedEvent, 'decisions' | 'items'>
+  plan: (event: ThreatEvent, feed: PolledFeed) => Pick<RoutedEvent, 'decisions' | 'items'>
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the work that a commit made; may fail, the reconciler finds it all the same. */
   queue: (account: string, made: MadeWork[]) => Promise<void>
@@ -48,7 +48,7 @@ export interface PollerOptions {
 
 /** One feed's turn at the service. */
 export interface PollTurn {
-  feed: FeedConfig
+  feed: PolledFeed
   signal: AbortSignal
   dueSinceMs: number
 }
@@ -107,7 +107,7 @@ async function pollPage(options: PollerOptions, turn: PollTurn): Promise<PageOut
 
 /** As the commit decides it; known beforehand, it costs no request. */
 function isSuperseded(
-  feed: FeedConfig,
+  feed: PolledFeed,
   { generation, walk, floorMs }: FeedState,
   own: number,
 ): boolean {

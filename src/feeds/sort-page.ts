@@ -1,15 +1,15 @@
 import type { ThreatEvent } from '../events/threat-event.ts'
 import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
 import { canonicalJson } from './canonical-json.ts'
-import type { FeedConfig } from './config.ts'
+import type { PolledFeed } from './polled-feed.ts'
 import { maskSecrets } from './mask-secrets.ts'
 import { parseItem } from './parse-item.ts'
 
 /** Sorts a page's raw items into events with their way fixed, and items that are not events. */
 export function sortPage(
   items: readonly unknown[],
-  feed: FeedConfig,
-  plan: (event: ThreatEvent, feed: FeedConfig) => Pick<RoutedEvent, 'decisions' | 'items'>,
+  feed: PolledFeed,
+  plan: (event: ThreatEvent, feed: PolledFeed) => Pick<RoutedEvent, 'decisions' | 'items'>,
 ): { events: RoutedEvent[]; malformed: MalformedItem[] } {
   const events: RoutedEvent[] = []
   const malformed: MalformedItem[] = []

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { FeedState, Walk, WalkReason } from '../ledger/feed-state.ts'
 import type { WireSearchBody } from '../service/wire.ts'
-import type { FeedConfig } from './config.ts'
+import type { PolledFeed } from './polled-feed.ts'
 
 /** How far a new walk reaches back behind the newest event that was taken in. */
 export const overlapMs = 3_600_000
@@ -11,9 +11,10 @@ export const overlapMs = 3_600_000
 const pageSize = 10
 
 /** Changes when what the operator configured, or the floor, changes; then a cursor must not be reused. */
-export function fingerprintOf(feed: FeedConfig, floorMs: number): string {
-  const { type, account, identifierGroup, filters } = feed
-  const configured = JSON.stringify([type, account, identifierGroup, sorted(filters), floorMs])
+export function fingerprintOf(feed: PolledFeed, floorMs: number): string {
+  const { type, account, scope, identifierGroup, filters } = feed
+  const asked = [type, account, scope, identifierGroup, sorted(filters), floorMs]
+  const configured = JSON.stringify(asked)
   return createHash('sha256').update(configured).digest('hex').slice(0, 16)
 }
 
@@ -22,7 +23,7 @@ function sorted(filters: object): [string, unknown][] {
 }
 
 /** The stored walk while it fits the configuration, otherwise a new one with overlap above the floor. */
-export function walkFor(feed: FeedConfig, state: FeedState): Walk {
+export function walkFor(feed: PolledFeed, state: FeedState): Walk {
   const { walk, floorMs } = state
   if (!walk) return beginWalk(feed, state, floorMs, state.isRewound ? 'rewound' : 'first')
   if (walk.fingerprint === fingerprintOf(feed, floorMs)) return walk
@@ -30,7 +31,7 @@ export function walkFor(feed: FeedConfig, state: FeedState): Walk {
 }
 
 /** A walk that takes the place of one whose cursor the service refused. */
-export function walkAfterRefusal(feed: FeedConfig, state: FeedState): Walk {
+export function walkAfterRefusal(feed: PolledFeed, state: FeedState): Walk {
   return beginWalk(feed, state, resumeFrom(state), 'cursor_refused')
 }
 
@@ -40,7 +41,7 @@ function resumeFrom({ newestMs, nowMs, floorMs }: FeedState): number {
 }
 
 function beginWalk(
-  feed: FeedConfig,
+  feed: PolledFeed,
   { floorMs, nowMs }: FeedState,
   fromMs: number,
   reason: WalkReason,

@@ -50,7 +50,7 @@ export async function peekCollection(book: Book, sink: string, max: number): Pro
   return refs.map((ref, i) => {
     const text = payloads[i]
     const payload = text ? (JSON.parse(text) as Payload) : undefined
-    return { ref, sinceMs: Number(pairs[2 * i + 1]), payload }
+    return { ref, sinceMs: Math.floor(Number(pairs[2 * i + 1])), payload }
   })
 }
 

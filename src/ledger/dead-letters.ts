@@ -23,7 +23,7 @@ export async function listDeadLetters(
   { offset, count }: { offset: number; count: number },
 ): Promise<DeadLetterPage> {
   const name = book.key('dead', sink)
-  const total = await book.redis.zcard(name)
+  const total = await countDeadLetters(book, sink)
   const pairs = await book.redis.zrevrange(name, offset, offset + count - 1, 'WITHSCORES')
   const letters: DeadLetter[] = []
   for (let i = 0; i + 1 < pairs.length; i += 2) {
@@ -33,8 +33,13 @@ export async function listDeadLetters(
   return { total, letters }
 }
 
-export function countDeadLetters(book: Book, sink: string): Promise<number> {
-  return book.redis.zcard(book.key('dead', sink))
+/** A letter ends with its record's story; those that did are forgotten here. */
+export async function countDeadLetters(book: Book, sink: string): Promise<number> {
+  const name = book.key('dead', sink)
+  const [seconds] = await book.redis.time()
+  const oldestMs = Number(seconds) * 1000 - book.retention.story
+  await book.redis.zremrangebyscore(name, '-inf', oldestMs)
+  return book.redis.zcard(name)
 }
 
 /** undefined: no such letter in this book. `id` without the account. */

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto'
+import { createHash, createHmac, createSecretKey } from 'node:crypto'
 
 /** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose the bucket. */
 export interface Mark {
@@ -8,8 +8,8 @@ export interface Mark {
 
 /**
  * Identities as keyed digests. Keyed, because whoever controls uids could otherwise look for a
- * collision that hides an event; with 64 bits and 30 million live marks in 4,096 buckets a false
- * "already seen" has a chance of about 4e-16 for each new uid.
+ * collision that hides an event; with 64 bits and 30 million live marks in 16,384 buckets a false
+ * "already seen" has a chance of about 1e-16 for each new uid.
  */
 export interface Digests {
   /** 24 hex characters that name a record in Redis. */
@@ -19,7 +19,9 @@ export interface Digests {
   malformedMark(feed: string, canonicalJson: string): Mark
 }
 
-export function createDigests(key: Buffer): Digests {
+export function createDigests(keyBytes: Buffer): Digests {
+  const key = createSecretKey(keyBytes) // made once: a raw key costs more than the digest
+
   function digest(...parts: string[]): Buffer {
     return createHmac('sha256', key).update(parts.join('\0')).digest()
   }

@@ -4,7 +4,7 @@ import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
 
 /** A configuration that no replica confirmed for so long has none any more. */
-export const desertedAfterMs = 60_000
+const desertedAfterMs = 60_000
 
 /** Registers `hash` as active unless it is; its number grows with every change. */
 export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {

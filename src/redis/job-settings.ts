@@ -1,7 +1,7 @@
 /**
  * BullMQ as a cache of work: the ledger is the truth, so jobs carry references only and are forgotten
  * when they end, however they end; what a job was for is found again in the ledger (the figures: ledger
- * rules, Time-outs that hold together). Short options keep a waiting job in Redis' compact encoding.
+ * rules, Time-outs that hold together).
  */
 export const jobOptions = { removeOnComplete: true, removeOnFail: true } as const
 

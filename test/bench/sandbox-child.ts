@@ -1,7 +1,6 @@
 /** The bench's end of the sandbox process. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 
 export interface SandboxAsk {
   addEvents: number
@@ -31,7 +30,7 @@ export interface SandboxChild {
 export const groupId = 1042
 
 export async function startSandboxChild(): Promise<SandboxChild> {
-  const entry = join(import.meta.dirname, 'sandbox-process.ts')
+  const entry = new URL('./sandbox-process.ts', import.meta.url)
   // execArgv: a profiler of the bench is none of the sandbox
   const child = fork(entry, { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   const gone = once(child, 'exit')

@@ -1,5 +1,5 @@
 /** Standard Webhooks 1.0.0 signatures: HMAC-SHA256 over `id.timestamp.body`. */
-import { createHmac } from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
 export interface SignedContent {
   id: string
@@ -20,7 +20,22 @@ export function sign({ id, timestamp, body }: SignedContent, secrets: readonly s
     .join(' ')
 }
 
-function keyOf(secret: string): Buffer {
+/** Keys of the secrets in use: making one costs more than signing with it. */
+const keys = new Map<string, KeyObject>()
+
+/** Rotated secrets are few; what is beyond is made again. */
+const maxKeys = 32
+
+function keyOf(secret: string): KeyObject {
+  const known = keys.get(secret)
+  if (known) return known
+  if (keys.size >= maxKeys) keys.clear()
+  const key = createSecretKey(bytesOf(secret))
+  keys.set(secret, key)
+  return key
+}
+
+function bytesOf(secret: string): Buffer {
   if (secret === '') throw new Error('a signing secret is empty')
   if (!secret.startsWith('whsec_')) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice('whsec_'.length)

@@ -15,7 +15,7 @@ import { sign } from './signature.ts'
 import { createTransport } from './transport.ts'
 
 const sendTimeoutMs = 15_000
-const concurrency = 4
+const concurrency = 8
 
 export interface WebhookSinkOptions {
   logger: Logger

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { FeedConfig } from '../../../src/feeds/config.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
 import { overlapMs } from '../../../src/feeds/walk.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
@@ -12,6 +11,7 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { secretFromText } from '../../../src/runtime/secret.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { anAccount, startReplica, type Replica } from '../../support/replica.ts'
+import { aFeed } from '../../support/feeds.ts'
 
 const tests = redisForTests()
 const search = '/firework/v4/events/identifier_groups/*'
@@ -43,23 +43,6 @@ beforeEach(async () => {
 })
 
 afterEach(() => replica.stop())
-
-function aFeed(overrides: Partial<FeedConfig> = {}): FeedConfig {
-  return {
-    name: 'brand',
-    type: 'events',
-    account: 'main',
-    identifierGroup: 1042,
-    filters: {},
-    everyMs: 60_000,
-    lagObjectiveMs: 300_000,
-    startMs: 24 * hourMs,
-    detail: [],
-    tier: 'search',
-    labels: {},
-    ...overrides,
-  }
-}
 
 function aPoller(
   given: {

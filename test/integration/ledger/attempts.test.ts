@@ -10,6 +10,7 @@ import {
 import { overdueRefs, sinksOf } from '../../../src/ledger/due.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
+  countDeadLetters,
   discardDeadLetter,
   findDeadLetter,
   listDeadLetters,
@@ -170,6 +171,16 @@ test('a discarded letter stays counted as dead', async () => {
   expect((await listDeadLetters(book, 'soc', { offset: 0, count: 1 })).total).toBe(0)
   const accounting = await expectConservation(book)
   expect(accounting.sinks['soc']).toMatchObject({ dead: 1 })
+})
+
+test('a letter whose story has expired is no longer counted', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'dead' })
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  await tests.redis.zadd(book.key('dead', 'soc'), 1, ref)
+  expect(await countDeadLetters(book, 'soc')).toBe(0)
 })
 
 test('a letter whose payload has expired cannot be replayed, and says why', async () => {

@@ -10,23 +10,7 @@ import {
   walkFor,
 } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
-
-function aFeed(overrides: Partial<FeedConfig> = {}): FeedConfig {
-  return {
-    name: 'brand',
-    type: 'events',
-    account: 'main',
-    identifierGroup: 1042,
-    filters: { severity: ['high', 'critical'] },
-    everyMs: 60_000,
-    lagObjectiveMs: 300_000,
-    startMs: 86_400_000,
-    detail: [],
-    tier: 'search',
-    labels: {},
-    ...overrides,
-  }
-}
+import { aFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 
@@ -143,7 +127,8 @@ describe('the fingerprint', () => {
       fingerprintOf(aFeed(), 2),
       fingerprintOf(aFeed({ identifierGroup: 7 }), 1),
       fingerprintOf(aFeed({ account: 'other' }), 1),
-      fingerprintOf(aFeed({ filters: {} }), 1),
+      fingerprintOf(aFeed({ scope: 'https://api.example.com 43' }), 1),
+      fingerprintOf(aFeed({ filters: { severity: ['high'] } }), 1),
       fingerprintOf(aFeed({ filters: { severity: ['critical'] } }), 1),
     ]
     expect(new Set([base, ...others]).size).toBe(others.length + 1)

@@ -27,7 +27,7 @@ local function open_this_week(weeks)
   if weeks[1] and weeks[1].week == this_week then
     return weeks[1].buckets
   end
-  local buckets = 4096
+  local buckets = 16384 -- four million marks, with nothing known of the week before
   if weeks[1] then
     local held = tonumber(redis.call('HGET', key('weeks'), weeks[1].week .. ':n') or '0')
     while buckets < 262144 and held / buckets > bucket_fill do
