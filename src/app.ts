@@ -29,7 +29,7 @@ export interface App {
 
 export interface AppOptions {
   config: Config
-  /** Of feeds, sinks and routes: names the generation. */
+  /** Of accounts, feeds, sinks and routes: names the generation. */
   hash: string
   version: string
   logger: Logger
@@ -71,7 +71,7 @@ function layFoundation(options: AppOptions & { clock: Clock }): Foundation {
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, logger }),
     books: [],
-    generation: { number: 0, hash: options.hash },
+    generation: { number: 0, hash: options.hash, isActive: true },
   }
   const service = buildService(shared)
   const http = buildWeb(shared, service, () => foundation.engine?.loops ?? [])
@@ -94,7 +94,15 @@ async function start(foundation: Foundation): Promise<{ url: string }> {
   if (foundation.isStopping) return web
   foundation.engine = buildEngine(foundation, service)
   await startEngine(foundation.engine)
-  logger.info({ feeds: config.feeds.length, sinks: config.sinks.length }, 'tocsin runs')
+  logger.info(
+    {
+      version: foundation.version,
+      generation: foundation.generation.number,
+      feeds: config.feeds.length,
+      sinks: config.sinks.length,
+    },
+    'tocsin runs',
+  )
   return web
 }
 

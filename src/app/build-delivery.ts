@@ -70,6 +70,7 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
 /** Whether this configuration is the active one; it may have become so because the other one is gone. */
 async function confirm({ redis, keys, generation, metrics }: Shared): Promise<boolean> {
   const number = await confirmGeneration(redis, keys, generation.hash)
+  generation.isActive = number !== undefined
   if (number === undefined) return false
   generation.number = number
   metrics.configGeneration.set(number)

@@ -22,7 +22,12 @@ export function buildEngine(shared: Shared, service: Service): Engine {
   const delivery = buildDelivery(shared, service)
   const poller = buildPoller(shared, service, delivery)
   const feeds = polledFeeds(shared.config)
-  const feedJobs = createFeedJobs({ ...shared, feeds, poller })
+  const feedJobs = createFeedJobs({
+    ...shared,
+    feeds,
+    poller,
+    isActive: () => shared.generation.isActive,
+  })
   return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs) }
 }
 

@@ -16,8 +16,8 @@ export interface Shared {
   metrics: Metrics
   /** One for each account; empty until Redis was reached. */
   books: Book[]
-  /** Of the configuration; its number is 0 until it is registered in Redis. */
-  generation: { number: number; readonly hash: string }
+  /** Of the configuration: 0 until it is registered in Redis; active unless another was started later. */
+  generation: { number: number; readonly hash: string; isActive: boolean }
 }
 
 export function findBook({ books }: Shared, account: string): Book | undefined {

@@ -5,7 +5,7 @@ import type { RedisConfig } from '../redis/config.ts'
 import { connectRedis, type Redis } from '../redis/connection.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
 import { claimSchema } from '../redis/safety.ts'
-import { StoreError } from '../redis/store-error.ts'
+import { refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
 import { quiet } from './context.ts'
@@ -53,23 +53,10 @@ export async function withRedis<Result>(
     await ready(redis, config, patienceMs)
     return await work(redis)
   } catch (error) {
-    throw refusalOf(error) ?? error
+    throw refusalOf(error, placeOf(config)) ?? error
   } finally {
     redis.disconnect()
   }
-}
-
-/** What Redis says no to for reasons of its own; undefined for anything else. */
-function refusalOf(error: unknown): StoreError | undefined {
-  const [, word = ''] = /^([A-Z]+) /.exec(messageOf(error)) ?? []
-  if (word === 'OOM') {
-    const remedy = 'raise maxmemory, or make room'
-    return new StoreError('out_of_memory', `Redis has no memory left; ${remedy}`, { cause: error })
-  }
-  if (!['NOPERM', 'READONLY', 'MISCONF', 'NOREPLICAS'].includes(word)) return undefined
-  return new StoreError('unreachable', `Redis refuses the command: ${messageOf(error)}`, {
-    cause: error,
-  })
 }
 
 /** Waits a moment for a Redis that is away, and not at all for one that refuses the password. */
@@ -83,6 +70,8 @@ async function ready(redis: Redis, config: RedisConfig, patienceMs: number): Pro
   })
   await systemClock.sleep(patienceMs, decided.signal)
   if (redis.status === 'ready') return
+  const refusal = refusalOf(lastError, placeOf(config))
+  if (refusal) throw refusal
   throw new StoreError(
     'unreachable',
     `redis.url: Redis at ${placeOf(config)} is not reachable (${whatHappened(lastError)}); start it, or correct redis.url`,
@@ -97,7 +86,7 @@ function whatHappened(error: unknown): string {
 }
 
 /** Host and port, or the socket's path; never the password. */
-function placeOf(config: RedisConfig): string {
+export function placeOf(config: RedisConfig): string {
   const url = URL.parse(config.url.reveal())
   if (url === null) return 'an unreadable address'
   return url.protocol === 'unix:' ? url.pathname : `${url.hostname}:${url.port || '6379'}`

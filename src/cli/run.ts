@@ -4,12 +4,12 @@ import { logLevel } from '../config/environment.ts'
 import type { Config } from '../config/config.ts'
 import type { Mistake } from '../config/config-error.ts'
 import { refuseUnsafe } from '../redis/safety.ts'
-import { StoreError } from '../redis/store-error.ts'
+import { refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger, type Logger } from '../runtime/logger.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
-import { withRedis } from './open-ledger.ts'
+import { placeOf, withRedis } from './open-ledger.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
@@ -32,6 +32,8 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   const stopped = aborted(context.stop)
   try {
     await Promise.race([app.start().then(() => stopped), stopped])
+  } catch (error) {
+    throw refusalOf(error, placeOf(config.redis)) ?? error
   } finally {
     await stop(app, logger)
   }

@@ -75,13 +75,18 @@ function sightingLines({ feed, atMs, severity, decisions }: Sighting, isFirst: b
 }
 
 export function itemLines(item: Item, labels: DestinationLabels): string[] {
-  const label = labels.get(item.destination) ?? `${item.destination} (no longer configured)`
-  const place = label === item.sink ? item.sink : `${item.sink}, ${label}`
   return [
-    `  → ${harmless(place)}, as ${harmless(item.severity, 40)}: ${stateInWords(item)}`,
+    `  → ${harmless(placeOf(item, labels))}, as ${harmless(item.severity, 40)}: ${stateInWords(item)}`,
     ...item.history.map((note) => `      ${attemptInWords(note)}`),
     ...repeatLines(item),
   ]
+}
+
+function placeOf({ sink, destination }: Item, labels: DestinationLabels): string {
+  const label = labels.get(destination) ?? destination
+  const isGone = !labels.has(destination)
+  const place = label === sink ? sink : `${sink}, ${label}`
+  return isGone ? `${place} (no longer configured)` : place
 }
 
 function attemptInWords({ number, atMs, outcome, reason, answer }: AttemptNote): string {

@@ -52,7 +52,7 @@ async function withService<Result>(
   const clock = systemClock
   const logger = quiet
   const metrics = createMetrics({ clock, logger })
-  const generation = { number: 0, hash: '' }
+  const generation = { number: 0, hash: '', isActive: true }
   const service = buildService({ config, redis, keys, clock, logger, metrics, books, generation })
   try {
     return await work(service)

@@ -3,11 +3,17 @@ import { isSection } from '../runtime/config-section.ts'
 import type { Config } from './config.ts'
 
 /**
- * Names what the configuration does with events: sha256 (hex) over feeds, sinks and routes. Secrets,
- * the order of feeds and sinks, ports and limits of accounts do not count.
+ * Names what the configuration does with events: sha256 (hex) over feeds, sinks, routes and where the
+ * accounts read. Secrets, the order of feeds and sinks, ports and limits of accounts do not count.
  */
-export function configHash({ feeds, sinks, route }: Config): string {
-  const named = { feeds: byName(feeds), sinks: byName(sinks).map(withoutSecrets), route }
+export function configHash({ accounts, feeds, sinks, route }: Config): string {
+  const named = {
+    // what else begins another walk: two such configurations must be two generations
+    accounts: byName(accounts).map(({ name, baseUrl, tenantId }) => ({ name, baseUrl, tenantId })),
+    feeds: byName(feeds),
+    sinks: byName(sinks).map(withoutSecrets),
+    route,
+  }
   const text = JSON.stringify(named, (_key, value: unknown) => sorted(value))
   return createHash('sha256').update(text).digest('hex')
 }

@@ -10,6 +10,7 @@ import { configHash } from './config-hash.ts'
 import type { Config } from './config.ts'
 import type { Environment } from './environment.ts'
 import { referenceMistakes } from './references.ts'
+import { sayableKey } from './sayable-key.ts'
 import { configFile } from './schema.ts'
 import { findWarnings } from './warnings.ts'
 import { readTree, type Path, type Source, type Tree, type TreeMistake } from './yaml-source.ts'
@@ -88,7 +89,9 @@ function withVariables(problem: string, variables: readonly string[]): string {
 
 function pathText(path: Path): string {
   return path
-    .map((key, index) => (typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${key}`))
+    .map((key, index) =>
+      typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${sayableKey(key)}`,
+    )
     .join('')
 }
 

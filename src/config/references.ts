@@ -5,6 +5,7 @@
 import { eventNames, parseMatcher } from '../routing/matcher.ts'
 import { isSection, type Finding } from '../runtime/config-section.ts'
 import { suggestion } from '../runtime/nearest.ts'
+import { sayableKey } from './sayable-key.ts'
 
 type Place = (string | number)[]
 
@@ -30,11 +31,12 @@ function accountMistakes(
     const account = sectionOf(content)['account']
     const path = ['feeds', feed, 'account']
     if (account === undefined && names.length > 1 && isSection(content)) {
-      const remedy = `write one of ${names.join(', ')}`
+      const remedy = `write one of ${names.map(sayableKey).join(', ')}`
       return [{ path, problem: 'missing, as there is more than one account', remedy }]
     }
     if (typeof account !== 'string' || names.includes(account)) return []
-    return [{ path, problem: 'no such account', remedy: suggestion(account, names, 'there are') }]
+    const remedy = suggestion(account, names.map(sayableKey), 'there are')
+    return [{ path, problem: 'no such account', remedy }]
   })
 }
 
@@ -57,7 +59,7 @@ function sinkMistakes(sinks: string[], routes: PlacedRoute[]): Finding[] {
   return routes.flatMap(({ path, route }) =>
     listOf(route['sinks']).flatMap((sink, index) => {
       if (typeof sink !== 'string' || sink === '' || sinks.includes(sink)) return []
-      const remedy = suggestion(sink, sinks, 'there are')
+      const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
       return [{ path: [...path, 'sinks', index], problem: 'no such sink', remedy }]
     }),
   )
@@ -94,7 +96,7 @@ function matcherMistakes(labels: string[], routes: PlacedRoute[]): Finding[] {
     listOf(route['matchers']).flatMap((text, index) => {
       const name = matcherName(text)
       if (name === undefined || known.includes(name)) return []
-      const remedy = `write one of ${known.join(', ')}, or give a feed this label`
+      const remedy = `write one of ${known.map(sayableKey).join(', ')}, or give a feed this label`
       const problem = 'neither a name of an event nor a label of a feed'
       return [{ path: [...path, 'matchers', index], problem, remedy }]
     }),

@@ -38,16 +38,15 @@ export async function attemptSend(
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, taken: 'ok' }
 }
 
-function failed(
-  options: DelivererOptions,
-  { sink, ref }: Work,
-  begun: Begun,
-  error: SinkError,
-): Outcome {
-  const { clock, logger, metrics } = options
+function failed(options: DelivererOptions, work: Work, begun: Begun, error: SinkError): Outcome {
+  const outcome = outcomeOf(options, begun, error)
+  options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
+  sayFailed(options, work, begun, { outcome, error })
+  return outcome
+}
+
+function outcomeOf({ clock }: DelivererOptions, begun: Begun, error: SinkError): Outcome {
   const { reason, retryAfterMs } = error
-  metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: reason })
-  logger.warn({ sink: sink.name, ref, attempt: begun.attempt, err: error }, 'delivery failed')
   const verdict = judge({
     reason,
     tries: begun.tries,
@@ -60,6 +59,26 @@ function failed(
   if (verdict.act !== 'retry') return { outcome: verdict.act, ...told }
   const atMs = Math.floor(clock.now() + verdict.afterMs)
   return { outcome: 'retry', atMs, counts: verdict.counts, ...told }
+}
+
+const consequences = {
+  retry: 'delivery failed: it comes again',
+  split: 'delivery failed: the batch is halved',
+  dead: 'delivery failed for good: a dead letter',
+} as const
+
+/** Names the event as `explain` takes it; a batch is named by its events' number. */
+function sayFailed(
+  { logger }: DelivererOptions,
+  { book, sink, ref }: Work,
+  { attempt, members }: Begun,
+  { outcome, error }: { outcome: Outcome; error: SinkError },
+): void {
+  if (outcome.outcome === 'delivered') return
+  const what = members.length === 1 ? { uid: members[0]?.uid } : { events: members.length }
+  const again = outcome.atMs === undefined ? {} : { againAt: new Date(outcome.atMs).toISOString() }
+  const where = { sink: sink.name, account: book.account, ...what, ref }
+  logger.warn({ ...where, attempt, ...again, err: error }, consequences[outcome.outcome])
 }
 
 /** Tells all replicas how the sink took it; where that fails, the outcome stands all the same. */

@@ -30,6 +30,8 @@ export interface Reconciled {
   orphaned: number
   /** Items taken back because their sink is there again. */
   returned: number
+  /** Sinks of the ledger that the configuration does not have, with something to hold. */
+  unknownSinks: string[]
 }
 
 export interface ReconcilerOptions {
@@ -52,13 +54,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
   const nextPage = createPaging(options)
   return {
     async reconcileOnce() {
-      const sum = { added: 0, orphaned: 0, returned: 0 }
+      const sum: Reconciled = { added: 0, orphaned: 0, returned: 0, unknownSinks: [] }
       const mayHold = await options.confirmGeneration()
       for (const book of options.books) {
         for (const sink of await sinksOf(book)) {
           const isKnown = sink in options.modes
           if (isKnown) sum.added += await requeue(options, book, sink, await nextPage(book, sink))
-          else if (mayHold) sum.orphaned += await hold(book, await nextPage(book, sink))
+          else if (mayHold) addHeld(sum, sink, await hold(book, await nextPage(book, sink)))
         }
         if (mayHold) sum.returned += await takeBack(options, book)
       }
@@ -113,6 +115,11 @@ async function releaseWithout(book: Book, recordId: string, modes: SinkModes): P
   return releaseDetail(book, recordId, modes, payload && { detail: 'unavailable', ...payload })
 }
 
+function addHeld(sum: Reconciled, sink: string, count: number): void {
+  sum.orphaned += count
+  if (count > 0 && !sum.unknownSinks.includes(sink)) sum.unknownSinks.push(sink)
+}
+
 async function hold(book: Book, due: string[]): Promise<number> {
   for (const ref of due) await holdOrphan(book, ref)
   return due.length
@@ -127,6 +134,9 @@ async function takeBack({ modes }: ReconcilerOptions, book: Book): Promise<numbe
 }
 
 function say(logger: Logger, sum: Reconciled): void {
-  if (sum.orphaned > 0) logger.warn(sum, 'items held: their sink is not in the configuration')
-  if (sum.added > 0) logger.info(sum, 'due work had no job; queued again')
+  const { added, orphaned, returned, unknownSinks: sinks } = sum
+  const unknown = 'items held: their sink is not in the configuration'
+  if (orphaned > 0) logger.warn({ sinks, items: orphaned }, unknown)
+  if (returned > 0) logger.info({ items: returned }, 'items go on: their sink is back')
+  if (added > 0) logger.info({ items: added }, 'due work had no job; queued again')
 }

@@ -25,6 +25,8 @@ export interface FeedJobs {
 export interface FeedJobsOptions {
   feeds: PolledFeed[]
   poller: Poller
+  /** Whether this replica's configuration is the one started last. */
+  isActive: () => boolean
   redis: Redis
   keys: Keys
   clock: Clock
@@ -32,9 +34,10 @@ export interface FeedJobsOptions {
 }
 
 export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
-  const { feeds, redis, keys, clock, logger } = options
+  const { feeds, redis, keys, clock, logger, isActive } = options
   const byJob = new Map(feeds.map((feed) => [jobIdOf(feed), feed]))
   const turn = createTurn(options)
+  const left = new Set<string>()
   const stopping = new AbortController()
   const connection = { connection: redis, prefix: keys.queuePrefix }
   const queue = new Queue('feeds', { ...connection, ...queueSettings })
@@ -46,13 +49,27 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'feed worker error'))
-  worker.on('error', createStandStill(worker, stopping.signal, clock).afterError)
+  const standStill = createStandStill(worker, stopping.signal, clock)
+  worker.on('error', standStill.afterError)
 
   async function process(job: Job, token?: string): Promise<void> {
     const feed = byJob.get(job.id ?? '')
     if (!feed) return // a feed of another configuration: its own replicas poll it
-    await job.moveToDelayed(await turn(feed, stopping.signal), token)
+    const nextMs = isForOthers(feed) ? await leaveIt() : await turn(feed, stopping.signal)
+    await job.moveToDelayed(nextMs, token)
     throw new DelayedError()
+  }
+
+  /** True at most every other time: nobody else may be there. */
+  function isForOthers({ name }: PolledFeed): boolean {
+    if (isActive() || left.delete(name)) return false
+    left.add(name)
+    return true
+  }
+
+  async function leaveIt(): Promise<number> {
+    await standStill.until(clock.now() + 2 * headStartMs)
+    return clock.now() + headStartMs
   }
 
   return {
@@ -69,6 +86,12 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
     },
   }
 }
+
+/**
+ * An older configuration leaves a due job for so long to the active one: the same replica may otherwise
+ * be the first to ask, time after time.
+ */
+const headStartMs = 1_000
 
 /** Why a feed is not polled although nothing failed. */
 const waitingFor: Partial<Record<PollOutcome['status'], string>> = {

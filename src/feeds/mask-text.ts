@@ -25,13 +25,18 @@ const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}[ \t]*$/u
  * plain `user:secret` lines. The first and last character of a secret remain.
  */
 export function maskText(text: string, dump = false): string {
-  return maskBareLines(text, dump)
+  const shown = maskBareLines(text, dump)
     .replace(cookieHeader, `$1${fullMask}`)
     .replace(authorizationHeader, masking)
+  return maskLogins(shown).replace(labelled, masking)
+}
+
+/** As `maskText`, but only what stands beside its user: `token:github` is how people write a tag. */
+export function maskLogins(text: string): string {
+  return text
     .replace(/\S+/gu, (word) => word.replace(sitePair, masking))
     .replace(addressWithLogin, masking)
     .replace(emailPair, masking)
-    .replace(labelled, masking)
 }
 
 /** The service wraps matched terms in mark tags; they would split what the masks look for. */

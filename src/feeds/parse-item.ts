@@ -3,7 +3,7 @@ import type { ThreatEvent } from '../events/threat-event.ts'
 import { parseTimestamp } from '../service/timestamps.ts'
 import { wireSearchItem, type WireSearchItem } from '../service/wire.ts'
 import { cut, maskHighlights } from './mask-secrets.ts'
-import { maskText } from './mask-text.ts'
+import { maskLogins, maskText } from './mask-text.ts'
 
 /** What a stored event holds at most, in code units where not in number. */
 const limits = {
@@ -62,7 +62,7 @@ function toEvent(item: WireSearchItem): ThreatEvent {
     ignoredAtMs: timeOf(tenant?.ignored_at),
     remediatedAtMs: timeOf(tenant?.remediated_at),
     url: webUrl(metadata.flare_url),
-    tags: (tenant?.tags ?? []).slice(0, limits.tags).map((tag) => cut(tag, limits.tag)),
+    tags: (tenant?.tags ?? []).slice(0, limits.tags).map(maskedTag),
     notes: tenant?.notes
       ? cut(maskText(cut(tenant.notes, limits.extractRead)), limits.notes)
       : null,
@@ -71,6 +71,10 @@ function toEvent(item: WireSearchItem): ThreatEvent {
       .map(({ id, name }) => ({ id, name: cut(name, limits.identifierName) })),
     highlights: highlightsOf(item, `${type} ${source}`),
   }
+}
+
+function maskedTag(tag: string): string {
+  return cut(maskLogins(cut(tag, limits.extractRead)), limits.tag)
 }
 
 /** The override counts, else what the service gave the tenant, else the item's own; in lower case. */

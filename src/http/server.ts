@@ -135,7 +135,7 @@ async function readyWithin(
   const answered = new AbortController()
   const late = clock
     .sleep(patienceMs, answered.signal)
-    .then(() => ({ ok: false, reasons: [`no answer within ${patienceMs} ms`] }))
+    .then(() => ({ ok: false, reasons: [`Redis: no answer within ${patienceMs} ms`] }))
   try {
     return await Promise.race([ready(), late])
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Sets the gauges that are read from Redis at each scrape: the same on every instance. */
-import { readAccounting, type Accounting } from '../ledger/accounting.ts'
+import { pendingOf, readAccounting, type Accounting } from '../ledger/accounting.ts'
 import type { Book } from '../ledger/book.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { firstDueMs } from '../ledger/due.ts'
@@ -29,6 +29,7 @@ export async function setSharedGauges(options: SharedGaugesOptions): Promise<voi
     setRedis(options),
     ...options.feeds.map((feed) => setFeed(options, feed, accountings)),
     ...options.sinks.map((sink) => setSink(options, sink, accountings)),
+    ...removedSinks(options, accountings).map((sink) => setWaiting(options, sink, accountings)),
     ...books.map((book) => setAccount(options, book.account)),
   ])
 }
@@ -57,8 +58,20 @@ async function setFeed(
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
 }
 
-async function setSink(
-  { books, metrics, circuitOf, nowMs }: SharedGaugesOptions,
+/** Sinks that left the configuration while something waited for them. */
+function removedSinks(
+  { sinks: configured }: SharedGaugesOptions,
+  accountings: Accounting[],
+): string[] {
+  const waiting = accountings.flatMap(({ sinks }) =>
+    Object.entries(sinks).filter(([, account]) => pendingOf(account) > 0 || account.dead > 0),
+  )
+  return [...new Set(waiting.map(([sink]) => sink))].filter((sink) => !configured.includes(sink))
+}
+
+/** What waits for a sink, or for an operator: also told of a sink that was removed. */
+async function setWaiting(
+  { books, metrics }: SharedGaugesOptions,
   sink: string,
   accountings: Accounting[],
 ): Promise<void> {
@@ -66,10 +79,19 @@ async function setSink(
     const counts = accountings.map(({ sinks }) => sinks[sink]?.pending[state] ?? 0)
     metrics.itemsPending.set({ sink, state }, sumOf(counts))
   }
-  const replays = accountings.map(({ sinks }) => sinks[sink]?.replayed ?? 0)
-  metrics.itemsReplayedTotal.inc({ sink }, sumOf(replays))
   const dead = await Promise.all(books.map((book) => countDeadLetters(book, sink)))
   metrics.deadLetters.set({ sink }, sumOf(dead))
+}
+
+async function setSink(
+  options: SharedGaugesOptions,
+  sink: string,
+  accountings: Accounting[],
+): Promise<void> {
+  const { books, metrics, circuitOf, nowMs } = options
+  await setWaiting(options, sink, accountings)
+  const replays = accountings.map(({ sinks }) => sinks[sink]?.replayed ?? 0)
+  metrics.itemsReplayedTotal.inc({ sink }, sumOf(replays))
   const due = await Promise.all(books.map((book) => firstDueMs(book, sink)))
   const oldestMs = Math.min(...due.map((ms) => ms ?? Number.POSITIVE_INFINITY))
   const isDue = oldestMs <= nowMs

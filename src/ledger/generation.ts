@@ -1,4 +1,4 @@
-/** The active generation: which configuration of feeds, sinks and routes the replicas agree on. */
+/** The active generation: which configuration the replicas agree on. */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'

@@ -2,6 +2,7 @@ import {
   around,
   codeFact,
   joined,
+  mention,
   textFact,
   timeFact,
   type Description,
@@ -9,12 +10,13 @@ import {
 } from './description.ts'
 
 /** An account on a social network that uses our name. */
-export function describeSocialMediaAccount({ event, fields }: Subject): Description {
+export function describeSocialMediaAccount(subject: Subject): Description {
+  const { event, fields } = subject
   const site = fields.text('site') ?? event.source
   const username = fields.text('username')
   return {
     typeLabel: 'Social media account',
-    headline: joined([username, around('on ', site)], ' '),
+    headline: joined([username ?? mention(subject), around('on ', site)], ' '),
     facts: [
       codeFact('User name', username),
       textFact('Site', site),
@@ -24,11 +26,15 @@ export function describeSocialMediaAccount({ event, fields }: Subject): Descript
 }
 
 /** Every type without a renderer of its own: the keys that many types share, under the type's name. */
-export function describeAnything({ event, fields }: Subject): Description {
+export function describeAnything(subject: Subject): Description {
+  const { event, fields } = subject
   const title = fields.text('title', 'title_en', 'name', 'username', 'domain', 'hostname', 'digest')
   return {
     typeLabel: typeInWords(event.type),
-    headline: joined([title ?? fields.text('url'), around('on ', event.source)], ' '),
+    headline: joined(
+      [title ?? fields.text('url') ?? mention(subject), around('on ', event.source)],
+      ' ',
+    ),
     facts: [
       textFact('Title', title),
       textFact('Author', fields.text('actor.name', 'actor.id', 'actor')),

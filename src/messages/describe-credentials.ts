@@ -18,7 +18,7 @@ export function describeLeakedCredential({ event, fields }: Subject): Descriptio
     fields.text('source.name', 'source_name', 'leak_source.name') ?? known(event.source)
   return {
     typeLabel: 'Leaked credential',
-    headline: joined([identity, around('in ', source)], ' '),
+    headline: joined([identity ?? event.identifiers[0]?.name ?? null, around('in ', source)], ' '),
     facts: [
       codeFact('Identity', identity),
       textFact('Source', source),

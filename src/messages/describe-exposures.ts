@@ -3,6 +3,7 @@ import {
   codeFact,
   joined,
   listFact,
+  mention,
   textFact,
   type Describe,
   type Description,
@@ -40,12 +41,16 @@ export function describeService({ fields }: Subject): Description {
 
 /** A cloud bucket, or a file in one, that anybody can read. */
 export function describeBucket(typeLabel: string): Describe {
-  return ({ event, fields }) => {
+  return (subject) => {
+    const { event, fields } = subject
     const host = fields.text('bucket.host')
     const provider = fields.text('bucket.provider') ?? event.source
     return {
       typeLabel,
-      headline: joined([host ?? fields.text('url'), around('at ', provider)], ' '),
+      headline: joined(
+        [host ?? fields.text('url') ?? mention(subject), around('at ', provider)],
+        ' ',
+      ),
       facts: [
         codeFact('Bucket', host),
         textFact('Provider', provider),

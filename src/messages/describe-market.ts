@@ -4,20 +4,26 @@ import {
   formatTime,
   joined,
   listFact,
+  mention,
   textFact,
   type Description,
   type Subject,
 } from './description.ts'
 
 /** Goods on an illicit market. The price is a number now and was a text once. */
-export function describeListing({ event, fields }: Subject): Description {
+export function describeListing(subject: Subject): Description {
+  const { event, fields } = subject
   const price = joined([fields.text('price'), fields.text('currency')], ' ')
   const seller = fields.text('actor.name', 'actor.id', 'actor')
   const title = fields.text('title')
   return {
     typeLabel: 'Market listing',
     headline: joined(
-      [title ?? around('on ', event.source), around('for ', price), around('by ', seller)],
+      [
+        title ?? joined([mention(subject), around('on ', event.source)], ' '),
+        around('for ', price),
+        around('by ', seller),
+      ],
       ' ',
     ),
     facts: [

@@ -2,6 +2,7 @@ import {
   around,
   codeFact,
   joined,
+  mention,
   textFact,
   timeFact,
   type Describe,
@@ -10,13 +11,19 @@ import {
 } from './description.ts'
 
 /** A message in a chat channel. */
-export function describeChatMessage({ event, fields }: Subject): Description {
+export function describeChatMessage(subject: Subject): Description {
+  const { event, fields } = subject
   const conversation = fields.text('context.conversation_name', 'context.conversation_id')
   const author = authorOf(fields)
   return {
     typeLabel: 'Chat message',
     headline: joined(
-      [around('by ', author), around('in ', conversation), around('on ', event.source)],
+      [
+        mention(subject),
+        around('by ', author),
+        around('in ', conversation),
+        around('on ', event.source),
+      ],
       ' ',
     ),
     facts: [
@@ -32,12 +39,16 @@ export function describeChatMessage({ event, fields }: Subject): Description {
 
 /** A post or a topic of a forum. */
 export function describeForum(typeLabel: string): Describe {
-  return ({ event, fields }) => {
+  return (subject) => {
+    const { event, fields } = subject
     const topic = fields.text('context.topic_title', 'title_en', 'title')
     const author = authorOf(fields)
     return {
       typeLabel,
-      headline: joined([topic, around('by ', author), around('on ', event.source)], ' '),
+      headline: joined(
+        [topic ?? mention(subject), around('by ', author), around('on ', event.source)],
+        ' ',
+      ),
       facts: [
         textFact('Topic', topic),
         textFact('Author', author),
@@ -52,11 +63,12 @@ export function describeForum(typeLabel: string): Describe {
 }
 
 /** A post of a blog or news site. It has no title: the description serves. */
-export function describeBlogPost({ event, fields }: Subject): Description {
+export function describeBlogPost(subject: Subject): Description {
+  const { event, fields } = subject
   const title = fields.text('title', 'description')
   return {
     typeLabel: 'Blog post',
-    headline: joined([title, around('on ', event.source)], ' '),
+    headline: joined([title ?? mention(subject), around('on ', event.source)], ' '),
     facts: [
       textFact('Description', title),
       textFact('Site', event.source),
@@ -68,12 +80,16 @@ export function describeBlogPost({ event, fields }: Subject): Description {
 }
 
 /** A text on a paste site. */
-export function describePaste({ event, fields }: Subject): Description {
+export function describePaste(subject: Subject): Description {
+  const { event, fields } = subject
   const title = fields.text('title')
   const author = authorOf(fields)
   return {
     typeLabel: 'Paste',
-    headline: joined([title, around('by ', author), around('on ', event.source)], ' '),
+    headline: joined(
+      [title ?? mention(subject), around('by ', author), around('on ', event.source)],
+      ' ',
+    ),
     facts: [
       textFact('Title', title),
       textFact('Author', author),

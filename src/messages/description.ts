@@ -65,6 +65,11 @@ export function joined(parts: readonly (string | null)[], separator: string): st
   return known.length === 0 ? null : known.join(separator)
 }
 
+/** "Example Bank mentioned", for what has no title of its own; null where nothing matched. */
+export function mention({ event }: Subject): string | null {
+  return around('', event.identifiers[0]?.name ?? null, ' mentioned')
+}
+
 /** `prefix` before and `suffix` after a known value; null for an unknown or empty one. */
 export function around(prefix: string, value: string | null, suffix = ''): string | null {
   return value === null || value === '' ? null : `${prefix}${value}${suffix}`

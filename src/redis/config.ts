@@ -3,6 +3,7 @@ import { flag, name, refusal, type Refusal } from '../runtime/config-fields.ts'
 import { secretIn, secretKeys, secretRule } from '../runtime/config-secrets.ts'
 import { laterKeys, section } from '../runtime/config-section.ts'
 import { secretFromText, type Secret } from '../runtime/secret.ts'
+import { loginProblem } from '../runtime/web-address.ts'
 
 export interface RedisConfig {
   /** redis://, rediss:// or unix://; may hold a password. */
@@ -39,5 +40,6 @@ function urlProblem(input: string): Refusal | undefined {
   const url = URL.parse(input)
   const isSocket = url?.protocol === 'unix:' && url.hostname === '' && url.pathname.length > 1
   const isHost = (url?.protocol === 'redis:' || url?.protocol === 'rediss:') && url.hostname !== ''
-  return isSocket || isHost ? undefined : refusal('not a Redis address', urlRemedy)
+  if (isSocket) return undefined
+  return url !== null && isHost ? loginProblem(url) : refusal('not a Redis address', urlRemedy)
 }

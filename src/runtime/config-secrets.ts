@@ -1,5 +1,6 @@
 /** A secret's two keys, `key` and `key_file`: at most one is given, and a file is tried at load. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { refusal, wrongKind, type Refusal } from './config-fields.ts'
 import type { Finding, Rule } from './config-section.ts'
@@ -66,11 +67,19 @@ function readable(path: string): string | Refusal {
     return readFileSync(path, 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOENT') {
-      return refusal(`there is no file ${path}`, 'create it or correct the path')
-    }
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return noFile(path)
     return refusal(`the file ${path} cannot be read (${String(code)})`, 'let this user read it')
   }
+}
+
+/** Not quoted: a path that leads nowhere may be the secret itself, under the wrong key. */
+function noFile(path: string): Refusal {
+  if (path.includes(':/')) {
+    return refusal('an address where the path of a file belongs', 'write it without "_file"')
+  }
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  return refusal(`there is no such file below ${folder}`, 'create it or correct the path')
 }
 
 /** A file of certificates that a section names, tried at load. */

@@ -17,9 +17,17 @@ export function webAddressProblem(
     return refusal('holds a user name or a password', 'write the URL without the part before "@"')
   }
   if (url.protocol === 'http:' && !allowHttp(url.hostname)) {
-    return refusal('not encrypted', 'write https:// instead of http://')
+    // only a sink may be refused this machine, and it has a key to allow it
+    const orElse = isLoopback(url.hostname) ? ', or set allow_private: true' : ''
+    return refusal('not encrypted', `write https:// instead of http://${orElse}`)
   }
   return undefined
+}
+
+/** What is wrong with the user or password of an address; they are percent-encoded there. */
+export function loginProblem({ username, password }: URL): Refusal | undefined {
+  if (!/%(?![0-9a-f]{2})/i.test(username + password)) return undefined
+  return refusal('its user or password has a stray %', 'write it as %25')
 }
 
 /** Names and addresses that never leave the machine. */

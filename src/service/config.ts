@@ -15,7 +15,7 @@ import {
 } from '../runtime/config-secrets.ts'
 import { section } from '../runtime/config-section.ts'
 import type { Secret } from '../runtime/secret.ts'
-import { isLoopback, webAddressProblem } from '../runtime/web-address.ts'
+import { isLoopback, loginProblem, webAddressProblem } from '../runtime/web-address.ts'
 
 export type Tier = 'search' | 'basic'
 
@@ -99,7 +99,9 @@ function apiKeyProblem(input: string): Refusal | undefined {
 }
 
 function proxyProblem(input: string): Refusal | undefined {
-  const protocol = URL.parse(input)?.protocol
-  if (protocol === 'http:' || protocol === 'https:') return undefined
-  return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
+  const url = URL.parse(input)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
+  }
+  return loginProblem(url)
 }

@@ -97,8 +97,17 @@ export async function generateToken(
 /** What may not stand in any message: key, token, and the proxy's credentials. */
 export function secretsOf(account: AccountConfig, key: Credentials, token?: Token): string[] {
   const proxy = account.proxy?.reveal() ?? ''
-  const password = proxy === '' ? '' : decodeURIComponent(new URL(proxy).password)
-  return [key.apiKey, token?.value ?? '', proxy, password]
+  const password = URL.parse(proxy)?.password ?? ''
+  return [key.apiKey, token?.value ?? '', proxy, password, decoded(password)]
+}
+
+/** A file may have changed to something else since it was checked. */
+function decoded(password: string): string {
+  try {
+    return decodeURIComponent(password)
+  } catch {
+    return password
+  }
 }
 
 function requestOf({ method, path, body, signal }: Call, token: Token): TransportRequest {

@@ -12,6 +12,8 @@ const ipv4Ranges: Record<string, string[]> = {
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
   'shared (carrier-grade NAT)': ['100.64.0.0/10'],
   'link-local': ['169.254.0.0/16'],
+  // public by number, but the host's own service inside one cloud
+  'cloud host': ['168.63.129.16/32'],
   unspecified: ['0.0.0.0/8'],
   documentation: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
   multicast: ['224.0.0.0/4'],

@@ -51,7 +51,7 @@ export function daemonWithoutSending({ config, hash }: LoadedConfig): Daemon {
   const redis = connectRedis(config.redis, logger)
   const keys = createKeys(config.redis.prefix)
   const metrics = createMetrics({ clock, logger })
-  const generation = { number: 1, hash }
+  const generation = { number: 1, hash, isActive: true }
   const shared: Shared = { config, redis, keys, clock, logger, metrics, books: [], generation }
   const service = buildService(shared)
   const engine = buildEngine(shared, service)

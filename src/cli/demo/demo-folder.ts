@@ -14,6 +14,7 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { messageOf } from '../../runtime/errors.ts'
 import { CommandError } from '../command-error.ts'
 
 const state = z.object({
@@ -52,7 +53,7 @@ const lock = 'lock'
 /** Throws CommandError for a folder that is not a demo's, is in use, or tells of another seed. */
 export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): DemoFolder {
   const at = (name: string): string => join(path, name)
-  mkdirSync(path, { recursive: true, mode: 0o700 })
+  make(path)
   refuseForeign(path)
   writeFileSync(at(marker), 'npm run demo keeps its state here; --fresh deletes all of it\n')
   takeLock(path)
@@ -85,6 +86,18 @@ export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): Demo
   } catch (error) {
     rmSync(at(lock), { force: true })
     throw error
+  }
+}
+
+function make(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new CommandError(
+      'mistake',
+      `${path} cannot be made (${messageOf(error)}); name another folder with --folder`,
+      { cause: error },
+    )
   }
 }
 

@@ -1,7 +1,7 @@
 -- Registers a configuration as the active one, or says that it still is. One that nobody confirmed for
 -- too long gives way to whoever asks.
 -- KEYS[1]  the generation's key
--- ARGV     hash of feeds, sinks and routes; verb (start: it takes over | confirm); patience in ms
+-- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm); patience in ms
 -- Returns  its number, or 0 where another one is active
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)

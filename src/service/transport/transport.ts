@@ -37,13 +37,16 @@ export interface TransportLimits {
   maxBodyBytes: number
 }
 
-/** Gateways of the service cut at about 30 s; a page of ten events is far below a megabyte. */
+/**
+ * Gateways of the service cut at about 30 s. Nothing bounds an item's size, and a page that is refused
+ * here would block its feed for ever: the next poll gets the same one.
+ */
 const defaultLimits: TransportLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
   bodyMs: 10_000,
   totalMs: 30_000,
-  maxBodyBytes: 8 * 1024 * 1024,
+  maxBodyBytes: 64 * 1024 * 1024,
 }
 
 export interface TransportOptions {

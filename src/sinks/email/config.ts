@@ -3,6 +3,7 @@ import { list, rate, refusal, textField, word, type Refusal } from '../../runtim
 import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
 import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
+import { loginProblem } from '../../runtime/web-address.ts'
 
 export interface EmailConfig {
   name: string
@@ -87,6 +88,5 @@ function smtpProblem(input: string): Refusal | undefined {
   if (!isMail || url.hostname === '') {
     return refusal('not a mail server', 'write smtp://user:password@host:587 or smtps://…:465')
   }
-  const isEscaped = !/%(?![0-9a-f]{2})/i.test(url.username + url.password)
-  return isEscaped ? undefined : refusal('its user or password has a stray %', 'write it as %25')
+  return loginProblem(url)
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { sandboxConfig } from '../../../src/cli/sandbox-config.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { freePort } from '../../support/redis.ts'
+import { freePort, startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin } from './tocsin.ts'
 
 const tests = redisForTests()
@@ -40,6 +40,16 @@ test('it waits for a Redis that is away, and ends within 10 s of SIGTERM all the
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({ code: 0, err: '' })
   expect(performance.now() - asked).toBeLessThan(10_000)
+})
+
+test('a Redis that refuses the password ends it, as the mistake that it is', async () => {
+  const redis = await startRedis({ settings: ['requirepass pass-word'] })
+  onTestFinished(() => redis.stop())
+  const config = aConfig(redis.url.replace('//', '//:guess-work@'))
+  const { code, out, err } = await startTocsin('run', '--config', config).ended
+  expect(err).toContain(`Redis at 127.0.0.1:${redis.port} refuses this user or password`)
+  expect(out + err).not.toMatch(/guess-work|defect/)
+  expect(code).toBe(1)
 })
 
 test('a second SIGINT does not wait for a send that hangs', async () => {

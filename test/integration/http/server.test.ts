@@ -101,7 +101,7 @@ describe('/readyz', () => {
     const answer = await fetch(`${url}/readyz`)
     expect(performance.now() - began).toBeLessThan(1000)
     expect(answer.status).toBe(503)
-    expect(await answer.json()).toEqual({ ok: false, reasons: ['no answer within 900 ms'] })
+    expect(await answer.json()).toEqual({ ok: false, reasons: ['Redis: no answer within 900 ms'] })
   })
 
   test('is not ready when asking fails, and keeps the error to the log', async () => {

@@ -35,6 +35,13 @@ test('the next run finds the secrets, the seed and the ports of the last', async
   expect(new Set(Object.values(first.state.ports)).size).toBe(4)
 })
 
+test('a folder that cannot be made is the mistake of who named it', () => {
+  writeFileSync(path, 'a file')
+  path = join(path, 'demo')
+  expect(openFolder).toThrow(expect.objectContaining({ name: 'CommandError', reason: 'mistake' }))
+  expect(openFolder).toThrow(/cannot be made .* --folder/)
+})
+
 test('a port that another program has taken meanwhile is replaced', async () => {
   const folder = openFolder()
   const server = createServer().listen(0, '127.0.0.1')

@@ -318,8 +318,14 @@ describe('the hash names what happens to events', () => {
     ['a label', { sinks: webhook, feed: 'labels: { team: brand }' }],
     ['a sink', { sinks: `${webhook}    limit: 1/s` }],
     ['a route', { sinks: webhook, route: "  routes: [{ matchers: ['type=paste'] }]" }],
+    ['a tenant', { sinks: webhook, account: 'api_key: the-api-key\n    tenant_id: 42' }],
   ])('%s counts', (_what, parts) => {
     expect(load(fileWith(parts)).hash).not.toBe(base)
+  })
+
+  test('the address that an account reads counts', () => {
+    const elsewhere = fileWith({ sinks: webhook }).replace('api.example.com', 'api.example.org')
+    expect(load(elsewhere).hash).not.toBe(base)
   })
 })
 

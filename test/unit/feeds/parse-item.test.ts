@@ -103,6 +103,12 @@ describe('secrets are masked', () => {
     expect(event.highlights).toEqual({ 'credentials.password': ['h••••2'] })
   })
 
+  test('in a tag that names a login; a tag with a prefix stays what matchers know it by', () => {
+    const tags = ['joe@example.com:hunter22', 'token:github', 'password:reset', 'watch']
+    const { tags: kept } = eventOf({ tenant_metadata: { tags } })
+    expect(kept).toEqual(['joe@example.com:h••••2', ...tags.slice(1)])
+  })
+
   test('in the lines of a combolist, where the mark tags split them', () => {
     const highlights = { content: ['<mark>joe@example.com</mark>:hunter22\r\nann:letmein1'] }
     expect(eventOf({ highlights }).highlights['content']).toEqual([

@@ -77,7 +77,7 @@ const families: Family[] = [
       Imported: '2026-01-05 00:00 UTC',
       Password: 'h••••2',
     },
-    bare: 'Leaked credential: in combolists',
+    bare: 'Leaked credential: example[.]com in combolists',
   },
   {
     uid: 'leak/breach/1',
@@ -160,7 +160,7 @@ const families: Family[] = [
       Provider: 'aws',
       Address: 'hxxps://b[.]s3[.]example/x[.]sql',
     },
-    bare: 'File in an open bucket: at grayhat_warfare',
+    bare: 'File in an open bucket: example[.]com mentioned at grayhat_warfare',
   },
   {
     uid: 'listing/apollon_market/9861',
@@ -174,7 +174,7 @@ const families: Family[] = [
     title: 'Market listing: Acme logins for 12.5 USD by vendor1',
     facts: { Price: '12.5 USD', Seller: 'vendor1', Market: 'apollon_market' },
     extract: 'Fresh!',
-    bare: 'Market listing: on apollon_market',
+    bare: 'Market listing: example[.]com mentioned on apollon_market',
   },
   {
     uid: 'cc/shop/1',
@@ -197,10 +197,10 @@ const families: Family[] = [
       context: { conversation_name: 'Logs & more' },
       content: 'who has acme?',
     },
-    title: 'Chat message: by bad_guy in Logs & more on telegram',
+    title: 'Chat message: example[.]com mentioned by bad_guy in Logs & more on telegram',
     facts: { Conversation: 'Logs & more', Author: 'bad_guy', Platform: 'telegram' },
     extract: 'who has acme?',
-    bare: 'Chat message: on telegram',
+    bare: 'Chat message: example[.]com mentioned on telegram',
   },
   {
     uid: 'forum_post/xss/1',
@@ -213,7 +213,7 @@ const families: Family[] = [
     title: 'Forum post: Selling access by bad_guy on xss',
     facts: { Topic: 'Selling access', Author: 'bad_guy', Posted: '2026-01-05 04:30 UTC' },
     extract: 'RDP to acme',
-    bare: 'Forum post: on xss',
+    bare: 'Forum post: example[.]com mentioned on xss',
   },
   {
     uid: 'forum_topic/xss/1',
@@ -221,7 +221,7 @@ const families: Family[] = [
     title: 'Forum topic: Selling access by bad_guy on xss',
     facts: { Topic: 'Selling access' },
     extract: 'RDP',
-    bare: 'Forum topic: on xss',
+    bare: 'Forum topic: example[.]com mentioned on xss',
   },
   {
     uid: 'blog_post/news/1',
@@ -229,7 +229,7 @@ const families: Family[] = [
     title: 'Blog post: Acme hacked on news',
     facts: { Page: 'hxxps://news[.]example/1' },
     extract: 'Text',
-    bare: 'Blog post: on news',
+    bare: 'Blog post: example[.]com mentioned on news',
   },
   {
     uid: 'paste/pastebin/1',
@@ -237,14 +237,14 @@ const families: Family[] = [
     title: 'Paste: dump by anon on pastebin',
     facts: { Title: 'dump', Author: 'anon', Site: 'pastebin', Syntax: 'sql' },
     extract: 'Text',
-    bare: 'Paste: on pastebin',
+    bare: 'Paste: example[.]com mentioned on pastebin',
   },
   {
     uid: 'social_media_account/x/1',
     detail: { site: 'X', username: 'acme_help', url: 'https://x.example/acme_help' },
     title: 'Social media account: acme_help on X',
     facts: { 'User name': 'acme_help', Site: 'X' },
-    bare: 'Social media account: on x',
+    bare: 'Social media account: example[.]com mentioned on x',
   },
   {
     uid: 'source_code_files/github/1',
@@ -252,7 +252,7 @@ const families: Family[] = [
     title: 'Source code files: config[.]py on github',
     facts: { Title: 'config[.]py', Author: 'dev', Source: 'github' },
     extract: 'x = 1',
-    bare: 'Source code files: on github',
+    bare: 'Source code files: example[.]com mentioned on github',
   },
 ]
 

@@ -182,8 +182,8 @@ test('a link is ASCII without quotes and angle brackets', () => {
 })
 
 test('the summary says severity, title and what matched', () => {
-  expect(render({ type: 'paste', source: 'pastebin', highlights: {} }).summary).toBe(
-    'HIGH Paste: on pastebin (matched example[.]com)',
+  expect(render({ type: 'ransomleak', source: 'lockbit', highlights: {} }).summary).toBe(
+    'HIGH Ransom leak: a victim named by lockbit (matched example[.]com)',
   )
 })
 
