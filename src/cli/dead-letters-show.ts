@@ -69,12 +69,13 @@ function listLines(
   const rows = letters.map(({ id, diedAtMs, record, item }) => [
     id,
     timeInWords(diedAtMs),
+    harmless(item.severity, 40),
     harmless(labels.get(item.destination) ?? item.destination, 60),
     reasonOf(item),
     harmless(record.uid, 200),
   ])
   return [
-    ...table([['id', 'dead since', 'destination', 'reason', 'uid'], ...rows]),
+    ...table([['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows]),
     `page ${page} of ${pages}, ${counted(total, 'dead letter')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
   ]
 }

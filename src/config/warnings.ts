@@ -1,5 +1,6 @@
 /** What is allowed and yet probably not meant. */
 import type { RouteConfig } from '../routing/config.ts'
+import { unusualSeverity } from '../routing/matcher.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { isLoopback } from '../runtime/web-address.ts'
 import type { Tier } from '../service/config.ts'
@@ -11,6 +12,7 @@ export function findWarnings(config: Config): Finding[] {
     ...sinkWarnings(config),
     ...unusedSinks(config),
     ...unreachableRoutes(config.route, ['route']),
+    ...unknownSeverities(config.route, ['route']),
   ]
 }
 
@@ -66,6 +68,17 @@ function unusedSinks({ sinks, route }: Config): Finding[] {
 
 function sinksOf(route: RouteConfig): string[] {
   return [...(route.sinks ?? []), ...route.routes.flatMap(sinksOf)]
+}
+
+function unknownSeverities(route: RouteConfig, path: (string | number)[]): Finding[] {
+  const here = route.matchers.flatMap((matcher, index) => {
+    const refusal = unusualSeverity(matcher)
+    return refusal ? [{ path: [...path, 'matchers', index], ...refusal }] : []
+  })
+  const below = route.routes.flatMap((child, index) =>
+    unknownSeverities(child, [...path, 'routes', index]),
+  )
+  return [...here, ...below]
 }
 
 /** A route that stands after one which takes at least the same events and ends the search. */

@@ -63,10 +63,10 @@ export function effectOn(reason: SinkReason): CircuitEffect {
   switch (reason) {
     case 'rate_limited':
       return 'none'
-    case 'rejected':
     case 'invalid':
     case 'recipient_refused':
       return 'answered'
+    case 'rejected': // one path that is wrong refuses everything
     case 'unavailable':
     case 'timeout':
     case 'connection_lost':

@@ -4,6 +4,7 @@
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { isKnownSeverity, severities, severityRank } from '../events/severity.ts'
+import { nearest, suggestion } from '../runtime/nearest.ts'
 import { MatcherError } from './matcher-error.ts'
 import { readMatcherText } from './matcher-text.ts'
 
@@ -102,13 +103,27 @@ function compare(rank: number, operator: '>=' | '>' | '<=' | '<', bound: number)
 function rankOf({ text, name, operator, value }: Written): number {
   if (name !== 'severity') {
     const problem = `"${operator}" compares severities only`
-    throw new MatcherError(text, problem, `for "${name}" use = != =~ or !~`)
+    const meant = nearest(name, ['severity'])
+    const remedy = `for "${name}" use = != =~ or !~`
+    throw new MatcherError(text, problem, meant ? `did you mean "${meant}"?` : remedy)
   }
   if (!isKnownSeverity(value)) {
     const problem = `"${value}" is not a severity`
     throw new MatcherError(text, problem, `one of ${severities.join(', ')}`)
   }
   return severityRank(value)
+}
+
+/** Allowed, because the service may have words of its own; yet a slip of the pen never matches. */
+export function unusualSeverity({
+  name,
+  operator,
+  value,
+}: Matcher): { problem: string; remedy: string } | undefined {
+  const isWord = name === 'severity' && (operator === '=' || operator === '!=')
+  if (!isWord || isKnownSeverity(value)) return undefined
+  const remedy = suggestion(value, severities, 'the usual ones are')
+  return { problem: `"${value}" is no usual severity`, remedy }
 }
 
 /** The dot takes line breaks too, so that no text of a feed slips past `.*`. */

@@ -1,5 +1,5 @@
 /** The candidate that `word` was most likely meant to be; undefined where none is close. */
-function nearest(word: string, candidates: Iterable<string>): string | undefined {
+export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
     const distance = editDistance(word, candidate)

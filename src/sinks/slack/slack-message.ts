@@ -29,7 +29,6 @@ export const maxBlocksLength = 12_000
 
 /** What each part may take, in characters. */
 interface Allowance {
-  title: number
   value: number
   facts: number
   extract: number
@@ -39,9 +38,9 @@ interface Allowance {
 
 /** The first under which the blocks keep within `maxBlocksLength`; the last always does. */
 const allowances: readonly Allowance[] = [
-  { title: 900, value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
-  { title: 400, value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
-  { title: 200, value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
+  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
+  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
+  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
 ]
 
 /** Slack may not fetch what the feed links to, so nothing unfurls. */
@@ -69,11 +68,10 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
 }
 
 function blocksOf(message: Message, deliveryId: string, allowance: Allowance): Block[] {
-  const header = `${markOf(message.severity)} · ${message.typeLabel}`
+  const header = `${markOf(message.severity)} · ${message.title}`
   return [
     { type: 'header', text: plainText(header, slackLimits.header) },
     ...notesBlock(message.notes, allowance),
-    { type: 'section', text: plainText(message.title, allowance.title) },
     ...factBlocks(message, allowance),
     ...extractBlock(message.extract, allowance),
     ...linkBlock(message.link),

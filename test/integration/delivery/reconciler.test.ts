@@ -116,7 +116,10 @@ test('of two configurations only the active one holds or takes back: nothing goe
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
   const active = under([])
   const older = under([aRehearsedSink('soc')], { confirmGeneration: () => Promise.resolve(false) })
-  expect(await active.reconciler.reconcileOnce()).toMatchObject({ orphaned: 1 })
+  expect(await active.reconciler.reconcileOnce()).toMatchObject({
+    orphaned: 1,
+    unknownSinks: ['soc'],
+  })
   expect(await older.reconciler.reconcileOnce()).toMatchObject({ returned: 0 })
   expect(await active.reconciler.reconcileOnce()).toMatchObject({ orphaned: 0 })
   expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })

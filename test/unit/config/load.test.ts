@@ -357,6 +357,13 @@ describe('warnings', () => {
     expect(warningsOf({ account, feed: 'every: 5s\n    tier: basic' })).toEqual([])
   })
 
+  test('a severity that no event usually has, where it is compared as a word', () => {
+    const route = `  routes: [{ matchers: ['severity=hihg', 'severity!=low', 'type=hihg'] }]`
+    expect(warningsOf({ route })).toEqual([
+      'route.routes[0].matchers[0]: "hihg" is no usual severity',
+    ])
+  })
+
   test('mail that goes in clear, unless it stays on the machine', () => {
     const mail = (host: string): string => `
   oncall: { type: email, smtp: "smtp://${host}", from: a@b.example, to: [a@b.example], tls: off }

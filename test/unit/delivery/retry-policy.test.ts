@@ -9,7 +9,7 @@ const table: Record<SinkReason, [act: string, counts: boolean | undefined, effec
   unavailable: ['retry', true, 'fault'],
   timeout: ['retry', true, 'fault'],
   connection_lost: ['retry', true, 'fault'],
-  rejected: ['retry', true, 'answered'],
+  rejected: ['retry', true, 'fault'],
   invalid: ['dead', undefined, 'answered'],
   unauthorized: ['retry', false, 'broken'],
   gone: ['retry', false, 'broken'],

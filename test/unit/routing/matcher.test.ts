@@ -80,6 +80,7 @@ describe('mistakes say what is wrong and what to write', () => {
       'severity>=hihg: "hihg" is not a severity; one of info, low, medium, high, critical',
     ],
     ['type>=high', 'type>=high: ">=" compares severities only; for "type" use = != =~ or !~'],
+    ['severty>=high', 'severty>=high: ">=" compares severities only; did you mean "severity"?'],
     ['tag<"b"', 'tag<"b": "<" compares severities only; for "tag" use = != =~ or !~'],
     ['severity==high', 'severity==high: "==" is not an operator; one of = != =~'],
     ['severity=>high', '"=>" is not an operator'],

@@ -75,13 +75,17 @@ test('an event at the bounds of everything still fits', () => {
   }
 })
 
-test('severity and type head the message, in words', () => {
-  expect(blocksOf()[0]).toMatchObject({ type: 'header', text: { text: '🟧 HIGH · Stealer log' } })
+test('severity, in words, and title head the message', () => {
+  const [header] = blocksOf(aThreatEvent({ type: 'paste', source: 'pastebin' }))
+  const text = '🟧 HIGH · Paste: example[.]com mentioned on pastebin'
+  expect(header).toMatchObject({ type: 'header', text: { text } })
 })
 
 test('an unknown severity is shown as the service writes it', () => {
   const [header] = blocksOf(aThreatEvent({ severity: 'constructor' }))
-  expect(header).toMatchObject({ text: { text: '⬛ CONSTRUCTOR · Stealer log' } })
+  expect(header).toMatchObject({
+    text: { text: expect.stringContaining('⬛ CONSTRUCTOR · Stealer log: ') },
+  })
 })
 
 test('the facts stand in fields, the origin in the last line', () => {
