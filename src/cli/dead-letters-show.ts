@@ -1,6 +1,7 @@
 import { countDeadLetters, listDeadLetters, type DeadLetter } from '../ledger/dead-letters.ts'
-import { readPayload, type Payload } from '../ledger/records.ts'
-import { renderMessage, type Message } from '../messages/message.ts'
+import { readPayload } from '../ledger/records.ts'
+import type { Message } from '../messages/message.ts'
+import { aboutEvent } from './about.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { drawersOf, letterById, type Drawer } from './dead-letters-find.ts'
@@ -92,7 +93,7 @@ export async function showLetter(
     return { letter: found, payload: book && (await readPayload(book, found.record.recordId)) }
   })
   const labels = await destinationLabels(config)
-  const message = payload && messageOfLetter(letter, payload)
+  const message = payload && aboutEvent(letter.record, payload, letter.item.routes)
   print(context, options, {
     json: {
       ...letterJson(letter, labels),
@@ -112,18 +113,6 @@ export async function showLetter(
 
 const payloadGone =
   'The content is no longer kept (retention.payload): this letter cannot be replayed.'
-
-function messageOfLetter({ record, item }: DeadLetter, payload: Payload): Message {
-  return renderMessage(
-    {
-      account: record.account,
-      feed: record.sightings[0]?.feed ?? '',
-      routes: item.routes,
-      ...payload,
-    },
-    { attempt: 1, mayBeRepeat: false },
-  )
-}
 
 function messageLines({ summary, facts, extract, link, notes }: Message): string[] {
   return [

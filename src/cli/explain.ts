@@ -1,7 +1,9 @@
 import { Command } from 'commander'
 import type { Book } from '../ledger/book.ts'
-import { readRecord, type LedgerRecord } from '../ledger/records.ts'
+import { readPayload, readRecord, type LedgerRecord } from '../ledger/records.ts'
 import { refang } from '../messages/defang.ts'
+import type { Message } from '../messages/message.ts'
+import { aboutEvent, headLines } from './about.ts'
 import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
@@ -26,6 +28,8 @@ export function explainCommand(context: Context): Command {
 interface Known {
   account: string
   record: LedgerRecord | undefined
+  /** undefined when the payload is no longer kept. */
+  about: Message | undefined
   quarantined: Quarantined | undefined
 }
 
@@ -39,8 +43,10 @@ async function explain(context: Context, given: string, options: ExplainOptions)
   })
   const labels = await destinationLabels(config)
   print(context, options, {
-    json: known.map(({ account, record, quarantined }) => ({
+    json: known.map(({ account, record, about, quarantined }) => ({
       ...(record ? storyJson(record, labels) : { account, uid }),
+      title: about?.title ?? null,
+      link: about?.link ?? null,
       quarantined: quarantined
         ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
         : null,
@@ -49,20 +55,24 @@ async function explain(context: Context, given: string, options: ExplainOptions)
   })
   if (known.length === 0) context.exitCode = 1
 
-  function linesOf({ account, record, quarantined }: Known): string[] {
+  function linesOf({ account, record, about, quarantined }: Known): string[] {
+    const [head = '', ...story] = record ? storyLines(record, labels) : []
     return [
-      ...(record ? storyLines(record, labels) : []),
+      ...(record ? [head, ...(about ? headLines(about) : []), ...story] : []),
       ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
     ]
   }
 }
 
 async function lookUp(book: Book, uid: string): Promise<Known> {
-  const [record, quarantined] = await Promise.all([
-    readRecord(book, book.digests.recordId(uid)),
+  const id = book.digests.recordId(uid)
+  const [record, payload, quarantined] = await Promise.all([
+    readRecord(book, id),
+    readPayload(book, id),
     findQuarantined(book, uid),
   ])
-  return { account: book.account, record, quarantined }
+  const about = record && payload && aboutEvent(record, payload)
+  return { account: book.account, record, about, quarantined }
 }
 
 function isKnown({ record, quarantined }: Known): boolean {

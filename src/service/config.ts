@@ -90,6 +90,12 @@ function baseUrl(input: string): string | Refusal {
   if (url.search !== '' || url.hash !== '') {
     return refusal('holds a query or a fragment', 'end the URL before "?" and "#"')
   }
+  if (/\/(firework|tokens)(\/|$)/.test(url.pathname)) {
+    return refusal(
+      'ends in the path of an endpoint',
+      'write the address before /firework or /tokens',
+    )
+  }
   return url.href.replace(/\/+$/, '')
 }
 

@@ -86,6 +86,7 @@ test('explain tells where an event came from, where it went and why', async () =
   const { code, out } = await tocsin('explain', uid, ...config)
   expect(code).toBe(0)
   expect(out).toMatch(/^leak\/source\.example\/1 \(stealer_log, high\), account main$/m)
+  expect(out).toMatch(/^ {2}Stealer log: .*\n {2}https:\/\/app\.example\.com\//m)
   expect(out).toMatch(/taken in \S+ \S+ UTC by the feed brand, severity high/)
   expect(out).toContain('route root > urgent: severity>=high and team="brand"')
   expect(out).toMatch(/seen again \S+ \S+ UTC by the feed executives, severity low/)
@@ -112,6 +113,8 @@ test('explain takes a uid as it stands in a message, and gives the same to machi
       account: 'main',
       uid,
       severity: 'high',
+      title: expect.stringContaining('Stealer log'),
+      link: expect.stringContaining('https://app.example.com/'),
       sightings: [{ feed: 'brand', severity: 'high', routes: [{ route: 'root', why: [] }] }],
       items: [{ sink: 'soc', destination: 'soc', state: 'queued', attempts: 0, answers_lost: 0 }],
       quarantined: null,
