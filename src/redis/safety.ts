@@ -13,9 +13,7 @@ export interface RedisSafety {
 
 /** Reads INFO, not CONFIG: managed services refuse the latter. */
 export async function inspectSafety(redis: Redis): Promise<RedisSafety> {
-  const info = await redis.info()
-  const field = (name: string): string | undefined =>
-    new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
+  const field = await readInfo(redis)
   const policy = field('maxmemory_policy') ?? 'noeviction'
   const isEvictionSafe = policy === 'noeviction'
   const isDurable = field('aof_enabled') === '1'
@@ -51,15 +49,22 @@ const mostShare = 0.7
 
 /** Whether Redis has room for more events; always where it has no limit of its own. */
 export async function hasRoom(redis: Redis): Promise<boolean> {
-  const info = await redis.info('memory')
-  const limit = Number(/^maxmemory:(\d+)/m.exec(info)?.[1] ?? 0)
-  return limit === 0 || Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0) < limit * mostShare
+  const field = await readInfo(redis, 'memory')
+  const limit = Number(field('maxmemory') ?? 0)
+  return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
 }
 
 /** All of it, not Tocsin's share: what an operator compares with `maxmemory`. */
 export async function usedMemoryBytes(redis: Redis): Promise<number> {
-  const info = await redis.info('memory')
-  return Number(/^used_memory:(\d+)/m.exec(info)?.[1] ?? 0)
+  const field = await readInfo(redis, 'memory')
+  return Number(field('used_memory') ?? 0)
+}
+
+type InfoField = (name: string) => string | undefined
+
+async function readInfo(redis: Redis, section = 'default'): Promise<InfoField> {
+  const info = await redis.info(section)
+  return (name) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
 }
 
 const schemaVersion = 1

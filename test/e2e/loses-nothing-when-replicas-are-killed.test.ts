@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
 import type { Book } from '../../src/ledger/book.ts'
+import { createRandom } from '../../src/sandbox/random.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import {
   giveVerdict,
   openBookOf,
   pourEvents,
-  seededRandom,
   startFleet,
   type Inbox,
 } from '../support/crash-rig.ts'
@@ -52,7 +52,7 @@ function byHeader({ headers }: { headers: Record<string, string> }): boolean {
 }
 
 test('replicas killed at random under load, with sinks that lose answers, lose nothing and explain every repeat', async () => {
-  const random = seededRandom(7)
+  const random = createRandom(7)
   const redis = await startRedis()
   const client = connectTo(redis.url)
   const sandbox = await startSandbox({
@@ -70,8 +70,8 @@ test('replicas killed at random under load, with sinks that lose answers, lose n
     const pouring = pourEvents(sandbox, 25)
     await until('the load flows', () => sandbox.received.webhook.length > 20, 30_000)
     for (let kill = 0; kill < kills; kill += 1) {
-      await sleep(300 + 900 * random())
-      await fleet.replace(Math.floor(random() * fleet.replicas.length))
+      await sleep(300 + 900 * random.next())
+      await fleet.replace(random.int(0, fleet.replicas.length - 1))
     }
     await pouring.stop()
     const uids = sandbox.events().map(({ uid }) => uid)

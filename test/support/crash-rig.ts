@@ -65,17 +65,6 @@ function launchReplica(config: string, log: number): Replica {
   }
 }
 
-/** A small seeded generator, so that a run can be repeated. */
-export function seededRandom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 /** Adds events in a steady stream until stopped. */
 export function pourEvents(sandbox: Sandbox, perSecond: number): { stop(): Promise<void> } {
   let isStopped = false

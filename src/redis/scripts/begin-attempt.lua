@@ -3,7 +3,7 @@
 -- when memory is full: what cannot be sent never makes room.
 -- KEYS[1]  the account's base
 -- ARGV     ref (i:rid:n:sink or b:bid:sink), token of this attempt, lease in ms
--- Returns  {JSON {status: send | final | missing, attempt, repeat, tries, since, members}, payload, …}
+-- Returns  {JSON {status: send | final | missing, attempt, repeat, tries, created, members}, payload, …}
 -- @include lib/ledger.lua
 
 local ref, token, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -7,7 +7,7 @@
 local ref, verb = ARGV[1], ARGV[2]
 local place = split_ref(ref)
 
-local function each_item(change)
+local function change_item(place, change)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
   local item = record and record.i[n + 1]
@@ -37,14 +37,13 @@ end
 
 local function hold_refs(refs)
   for _, member in ipairs(refs) do
-    place = split_ref(member)
-    each_item(hold)
+    change_item(split_ref(member), hold)
   end
 end
 
 if verb == 'return' then
   redis.call('SREM', key('orphans', place[4]), ref)
-  each_item(function(rid, n, item)
+  change_item(place, function(rid, n, item)
     if item.st == 'held' and item.why == 'orphaned' then
       enqueue(rid, n, item, tonumber(ARGV[3]))
     end

@@ -4,6 +4,7 @@ import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-s
 import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
 import { loginProblem } from '../../runtime/web-address.ts'
+import { laterForPeople } from '../later-keys.ts'
 
 export interface EmailConfig {
   name: string
@@ -61,13 +62,7 @@ export const emailConfig = section(
     ),
     tls: word(['required', 'off'], 'off sends in clear, passwords too.').prefault('required'),
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
-    ...laterKeys({
-      digest: 'every event is a message of its own, sent at once',
-      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
-      reveal: 'leaked credentials are always masked',
-      proxy: 'sinks are reached directly',
-      ca_file: 'the certificate authorities of the system count',
-    }),
+    ...laterKeys(laterForPeople),
   },
   {
     describe: 'Messages to people, by e-mail.',

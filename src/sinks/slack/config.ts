@@ -4,6 +4,7 @@ import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-s
 import { laterKeys, section } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
+import { laterForPeople } from '../later-keys.ts'
 
 export interface SlackConfig {
   name: string
@@ -22,13 +23,7 @@ export const slackConfig = section(
     // Slack's published limit for incoming webhooks: one message per second and channel.
     limit: rate('Messages per second or minute, over all replicas.').prefault('1/s'),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
-    ...laterKeys({
-      digest: 'every event is a message of its own, sent at once',
-      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
-      reveal: 'leaked credentials are always masked',
-      proxy: 'sinks are reached directly',
-      ca_file: 'the certificate authorities of the system count',
-    }),
+    ...laterKeys(laterForPeople),
   },
   {
     describe: 'Messages to a Slack channel.',
