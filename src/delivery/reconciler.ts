@@ -58,7 +58,7 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
       const mayHold = await options.confirmGeneration()
       for (const book of options.books) {
         for (const sink of await sinksOf(book)) {
-          const isKnown = sink in options.modes
+          const isKnown = Object.hasOwn(options.modes, sink)
           if (isKnown) sum.added += await requeue(options, book, sink, await nextPage(book, sink))
           else if (mayHold) addHeld(sum, sink, await hold(book, await nextPage(book, sink)))
         }

@@ -35,7 +35,7 @@ export interface Accounting {
 /** From the counters alone: one read, true at every instant. */
 export async function readAccounting(book: Book): Promise<Accounting> {
   const counters = await book.redis.hgetall(book.key('counters'))
-  const accounting: Accounting = { feeds: {}, sinks: {} }
+  const accounting: Accounting = { feeds: byName(), sinks: byName() }
   for (const [field, text] of Object.entries(counters)) {
     const [kind, name = '', word = '', state = ''] = field.split('|')
     if (kind === 'f') addToFeed((accounting.feeds[name] ??= noFeed()), word, Number(text))
@@ -60,7 +60,7 @@ export function pendingOf(sink: SinkAccount): number {
  * from the counters is an item that a counter lost or invented.
  */
 export async function scanPending(book: Book): Promise<Record<string, number>> {
-  const found: Record<string, number> = {}
+  const found = byName<number>()
   for await (const record of scanRecords(book)) {
     for (const item of record.items) {
       const isPending = (pendingStates as readonly string[]).includes(item.state)
@@ -68,6 +68,11 @@ export async function scanPending(book: Book): Promise<Record<string, number>> {
     }
   }
   return found
+}
+
+/** Nothing inherited: `constructor` is a name like any other. */
+function byName<Value>(): Record<string, Value> {
+  return Object.create(null) as Record<string, Value>
 }
 
 function noFeed(): FeedAccount {

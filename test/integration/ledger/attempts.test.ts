@@ -285,3 +285,11 @@ test('items of a sink that is gone are held, visible and counted, and go on when
   )
   await expectConservation(book)
 })
+
+test('a feed and a sink may have a name that every object knows', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['constructor'])], { feed: 'constructor' })
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['constructor']).toMatchObject({ fetched: 1, new: 1 })
+  expect(accounting.sinks['constructor']).toMatchObject({ created: 1, pending: { queued: 1 } })
+})
