@@ -2,25 +2,31 @@
  * The composition root: builds every part from the configuration, starts them, stops them in reverse.
  * The only file that knows them all, so that tests run the real thing.
  */
-import { buildEngine, startEngine, stopEngine, type Engine } from './app/build-engine.ts'
-import { buildService, type Service } from './app/build-service.ts'
+import { startEngine } from './app/build-engine.ts'
 import { buildWeb } from './app/build-web.ts'
 import { describeConfig } from './app/describe-config.ts'
-import type { Shared } from './app/shared.ts'
+import { reload, type Host, type ReloadOutcome } from './app/reload.ts'
+import { activate, assemble, createSetup, leave, openBooks } from './app/setup.ts'
+import type { Lasting, Shared } from './app/shared.ts'
 import type { Config } from './config/config.ts'
+import type { LoadedConfig } from './config/load.ts'
 import type { HttpServer } from './http/server.ts'
-import { openBook, type Book } from './ledger/book.ts'
-import { activateGeneration } from './ledger/generation.ts'
+import type { Book } from './ledger/book.ts'
 import { connectRedis } from './redis/connection.ts'
 import { createKeys } from './redis/keys.ts'
 import { claimSchema, refuseUnsafe } from './redis/safety.ts'
-import { systemClock, within, type Clock } from './runtime/clock.ts'
+import { systemClock, type Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { createMetrics } from './runtime/metrics.ts'
 
 export interface App {
   /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
   start(): Promise<{ url: string }>
+  /**
+   * Reads the configuration again and takes it over, or keeps the old one and logs why. One after the
+   * other; `read` is called when its turn has come and throws ConfigError. Never rejects.
+   */
+  reload(read: () => LoadedConfig): Promise<ReloadOutcome>
   /** Takes no new work, finishes what it can in 8 s, gives the rest back; within 10 s. */
   stop(): Promise<void>
   /** One for each account, once started. */
@@ -36,92 +42,93 @@ export interface AppOptions {
   clock?: Clock
 }
 
-/** How long running work may take on a stop, ms: the process is gone within ten seconds. */
-const finishMs = 8_000
-
-/** How long closing connections may take after that, ms. */
-const closeMs = 300
-
-/** What stands before Redis was reached. Nothing here writes to it. */
-interface Foundation extends Shared {
-  version: string
-  service: Service
+interface Running extends Host {
   http: HttpServer
-  /** What polls and delivers; only once Redis was found to be safe. */
-  engine: Engine | undefined
-  isStopping: boolean
+  stop: AbortController
+  /** Starting and reloading never overlap. */
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 export function createApp(options: AppOptions): App {
-  const foundation = layFoundation({ ...options, clock: options.clock ?? systemClock })
+  const running = layFoundation(options)
   return {
-    books: foundation.books,
-    start: () => start(foundation),
-    stop: () => stop(foundation),
+    get books() {
+      return running.current.shared.books
+    },
+    start: () => start(running),
+    reload: (read) => running.inTurn(() => reload(running, read)),
+    stop: () => stop(running),
   }
 }
 
-function layFoundation(options: AppOptions & { clock: Clock }): Foundation {
-  const { config, logger, clock } = options
-  const shared: Shared = {
-    config,
+/** What stands before Redis was reached. Nothing here writes to it. */
+function layFoundation(options: AppOptions): Running {
+  const { config, version, logger, clock = systemClock } = options
+  const lasting: Lasting = {
     logger,
     clock,
     redis: connectRedis(config.redis, logger),
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, logger }),
-    books: [],
-    generation: { number: 0, hash: options.hash, isActive: true },
   }
-  const service = buildService(shared)
-  const http = buildWeb(shared, service, () => foundation.engine?.loops ?? [])
-  const foundation: Foundation = {
-    ...shared,
-    version: options.version,
-    service,
-    http,
-    engine: undefined,
-    isStopping: false,
+  const stopController = new AbortController()
+  const host: Host = {
+    lasting,
+    version,
+    current: createSetup(lasting, options),
+    leaving: Promise.resolve(),
+    stopping: stopController.signal,
   }
-  return foundation
+  return Object.assign(host, {
+    http: buildWeb(config.http, () => host.current),
+    stop: stopController,
+    inTurn: oneAfterTheOther(),
+  })
 }
 
-async function start(foundation: Foundation): Promise<{ url: string }> {
-  const { config, logger, service } = foundation
-  describeConfig(foundation, foundation.version)
-  const web = await foundation.http.start()
-  await openLedger(foundation)
-  if (foundation.isStopping) return web
-  foundation.engine = buildEngine(foundation, service)
-  await startEngine(foundation.engine)
-  logger.info(
+function oneAfterTheOther(): Running['inTurn'] {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const ended = last.then(work)
+    last = ended.catch(() => undefined)
+    return ended
+  }
+}
+
+async function start(running: Running): Promise<{ url: string }> {
+  describeConfig(running.current.shared, running.version)
+  const web = await running.http.start()
+  await openLedger(running.current.shared)
+  await running.inTurn(() => begin(running))
+  return web
+}
+
+async function openLedger({ config, redis, keys, logger }: Shared): Promise<void> {
+  await refuseUnsafe(redis, { isAllowed: config.redis.allowUnsafe, logger })
+  await claimSchema(redis, keys)
+}
+
+/** With the configuration that was read last: another may have come while Redis was away. */
+async function begin({ current, version, stopping, lasting }: Running): Promise<void> {
+  const { config, generation } = current.shared
+  await openBooks(current)
+  await activate(current.shared)
+  if (stopping.aborted) return
+  await startEngine(assemble(current))
+  lasting.logger.info(
     {
-      version: foundation.version,
-      generation: foundation.generation.number,
+      version,
+      generation: generation.number,
       feeds: config.feeds.length,
       sinks: config.sinks.length,
     },
     'tocsin runs',
   )
-  return web
 }
 
-async function openLedger(foundation: Foundation): Promise<void> {
-  const { config, redis, keys, logger, metrics, books, generation } = foundation
-  await refuseUnsafe(redis, { isAllowed: config.redis.allowUnsafe, logger })
-  await claimSchema(redis, keys)
-  for (const { name } of config.accounts) {
-    books.push(await openBook({ redis, keys, account: name, config: config.ledger }))
-  }
-  generation.number = await activateGeneration(redis, keys, generation.hash)
-  metrics.configGeneration.set(generation.number)
-}
-
-async function stop(foundation: Foundation): Promise<void> {
-  const { engine, service, redis, http, clock } = foundation
-  foundation.isStopping = true
-  if (engine) await stopEngine(engine, clock, finishMs)
-  await within(closeMs, service.close(), clock)
-  redis.disconnect()
-  await http.stop()
+async function stop(running: Running): Promise<void> {
+  running.stop.abort()
+  await Promise.all([running.leaving, leave(running.current)])
+  running.lasting.redis.disconnect()
+  await running.http.stop()
 }

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { createCircuit, type Circuit } from '../delivery/circuit.ts'
-import { createDeliverer } from '../delivery/deliverer.ts'
-import { createDetailJobs, type DetailJobs } from '../delivery/detail-jobs.ts'
+import { createDeliverer, type Deliverer } from '../delivery/deliverer.ts'
+import {
+  createDetailJobs,
+  type DetailJobs,
+  type DetailJobsOptions,
+} from '../delivery/detail-jobs.ts'
+import type { Gate } from '../digest/gate.ts'
 import { createReconciler, type Reconciler } from '../delivery/reconciler.ts'
 import { createSendPace } from '../delivery/send-pace.ts'
 import { createSinkWorkers, type SinkWorkers } from '../delivery/sink-workers.ts'
@@ -9,15 +14,27 @@ import { createWorkQueue, type WorkQueue } from '../delivery/work-queue.ts'
 import { fetchDetail } from '../feeds/detail.ts'
 import { detailWaitMs } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
-import type { MadeWork, SinkModes } from '../ledger/collecting.ts'
+import { returnedPlace, type CollectingSink } from '../digest/placement.ts'
+import type { Gathering, MadeWork, SinkModes } from '../ledger/collecting.ts'
 import { confirmGeneration } from '../ledger/generation.ts'
-import type { Sink } from '../sinks/sink.ts'
+import { noteDigestSent } from '../digest/digest-state.ts'
+import { noteCanary } from '../notices/canary.ts'
+import type { Delivery, Sink } from '../sinks/sink.ts'
+import { createRouter, type Router } from '../routing/router.ts'
+import { buildFlusher, countSuppressed, type Collecting } from './build-flusher.ts'
+import { buildGate } from './build-gate.ts'
+import { buildSecrets, type LeakedSecrets } from './build-secrets.ts'
 import type { Service } from './build-service.ts'
+import { createLiveSilences, type LiveSilences } from './live-silences.ts'
 import { buildSink } from './build-sinks.ts'
 import { findBook, type Shared } from './shared.ts'
 
 export interface DeliveryParts {
   sinks: Map<string, Sink>
+  router: Router
+  silences: LiveSilences
+  secrets: LeakedSecrets
+  collecting: Collecting
   modes: SinkModes
   queue: WorkQueue
   circuit: Circuit
@@ -37,7 +54,57 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
   const queue = createWorkQueue(redis, keys, sinks)
   const release = (account: string, made: MadeWork[]): Promise<void> => queue.addMade(account, made)
   const circuit = createCircuit(redis, keys)
-  const deliverer = createDeliverer({
+  const router = createRouter(config.route)
+  const silences = createLiveSilences(shared)
+  const gate = buildGate(shared, router, () => silences.current())
+  const secrets = buildSecrets(shared)
+  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, queue })
+  const deliverer = buildDeliverer(shared, { circuit, gate, secrets })
+  const workers = createSinkWorkers({
+    ...parts,
+    sinks,
+    book,
+    deliverer,
+    queue,
+    gate,
+    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
+  })
+  const detailJobs = buildDetailJobs(shared, service, { modes, release })
+  const reconciler = createReconciler({
+    books: shared.books,
+    modes,
+    queue,
+    release,
+    returnPlaces: (sink) => returnPlaces(collecting.sinks.get(sink)),
+    confirmGeneration: () => confirm(shared),
+    clock,
+    logger,
+  })
+  return {
+    sinks,
+    router,
+    silences,
+    secrets,
+    collecting,
+    modes,
+    queue,
+    circuit,
+    workers,
+    detailJobs,
+    reconciler,
+  }
+}
+
+function buildDeliverer(
+  shared: Shared,
+  { circuit, gate, secrets }: { circuit: Circuit; gate: Gate; secrets: LeakedSecrets },
+): Deliverer {
+  const { redis, keys, clock, logger, metrics } = shared
+  return createDeliverer({
+    book: (account) => findBook(shared, account),
+    gate,
+    openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
+    onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
     circuit,
     pace: createSendPace(redis, keys, clock),
     replica: `${process.pid}-${randomBytes(3).toString('hex')}`,
@@ -45,26 +112,46 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     logger,
     metrics,
   })
-  const workers = createSinkWorkers({ ...parts, sinks, book, deliverer, queue })
-  const detailJobs = createDetailJobs({
+}
+
+function buildDetailJobs(
+  shared: Shared,
+  service: Service,
+  parts: Pick<DetailJobsOptions, 'modes' | 'release'>,
+): DetailJobs {
+  const { redis, keys, clock, logger } = shared
+  return createDetailJobs({
     ...parts,
-    book,
-    modes,
-    release,
+    redis,
+    keys,
+    clock,
+    logger,
+    book: (account) => findBook(shared, account),
     waitMs: detailWaitMs,
     fetchDetail: (account, uid, signal) =>
       fetchDetail(service.client(account), uid, { signal, clock }),
   })
-  const reconciler = createReconciler({
-    books: shared.books,
-    modes,
-    queue,
-    release,
-    confirmGeneration: () => confirm(shared),
-    clock,
-    logger,
-  })
-  return { sinks, modes, queue, circuit, workers, detailJobs, reconciler }
+}
+
+/** For the metrics; a note that cannot be written must not repeat a message. */
+async function noteDelivered(
+  { redis, keys, clock, logger }: Shared,
+  { name: sink }: Sink,
+  { summary, isTest }: Delivery,
+): Promise<void> {
+  const note = { sink, atMs: clock.now() }
+  try {
+    if (isTest === true) await noteCanary(redis, keys, note)
+    if (summary?.kind === 'digest') await noteDigestSent(redis, keys, note)
+  } catch (error) {
+    logger.debug({ sink, err: error }, 'the time of a delivery was not noted')
+  }
+}
+
+/** What was held for people while their sink was gone comes as one summary. */
+function returnPlaces(sink: CollectingSink | undefined): Record<string, Gathering> {
+  if (!sink?.isForPeople) return {}
+  return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedPlace(id)]))
 }
 
 /** Whether this configuration is the active one; it may have become so because the other one is gone. */

@@ -4,6 +4,7 @@ import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { within, type Clock } from '../runtime/clock.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
 import { buildLoops, type NamedLoop } from './build-loops.ts'
+import { buildNotices } from './build-notices.ts'
 import { buildPoller } from './build-poller.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
@@ -28,7 +29,8 @@ export function buildEngine(shared: Shared, service: Service): Engine {
     poller,
     isActive: () => shared.generation.isActive,
   })
-  return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs) }
+  const notices = buildNotices(shared, service, delivery)
+  return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs, notices) }
 }
 
 function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
@@ -39,6 +41,7 @@ function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
 }
 
 export async function startEngine({ delivery, feedJobs, loops }: Engine): Promise<void> {
+  await delivery.silences.refreshOnce() // before anything is judged
   await feedJobs.ensure()
   feedJobs.start()
   delivery.detailJobs.start()

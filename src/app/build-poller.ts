@@ -1,17 +1,17 @@
 import { createPoller, type Poller } from '../feeds/poller.ts'
+import type { MadeWork } from '../ledger/collecting.ts'
 import { hasRoom } from '../redis/safety.ts'
-import { planItems } from '../routing/destinations.ts'
-import { createRouter } from '../routing/router.ts'
+import type { Metrics } from '../runtime/metrics.ts'
 import type { DeliveryParts } from './build-delivery.ts'
+import { countSuppressed } from './build-flusher.ts'
+import { buildPlanner } from './build-planner.ts'
+import { readQuota } from '../service/quota.ts'
 import type { Service } from './build-service.ts'
 import { findBook, type Shared } from './shared.ts'
 
 export function buildPoller(shared: Shared, service: Service, delivery: DeliveryParts): Poller {
-  const { config, redis, clock, logger, metrics } = shared
-  const { sinks, modes, queue, detailJobs } = delivery
-  const router = createRouter(config.route)
-  const destinationsOf = (sink: string): string[] =>
-    (sinks.get(sink)?.destinations ?? []).map(({ id }) => id)
+  const { redis, keys, clock, logger, metrics } = shared
+  const { modes, queue, detailJobs, router, collecting, secrets } = delivery
   return createPoller({
     client: (account) => service.client(account),
     book(account) {
@@ -19,22 +19,27 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
       if (!book) throw new Error(`no book is open for account ${account}`)
       return book
     },
-    plan(event, { account, name, labels }) {
-      const decisions = router.route({ event, account, feed: name, labels })
-      return {
-        decisions: decisions.map(({ route, path, why }) => ({ route, path, why })),
-        items: planItems(decisions, destinationsOf),
-      }
-    },
+    plan: buildPlanner(shared, router, collecting.sinks),
     batchWaitMs: (sink) => modes[sink] || undefined,
     async queue(account, made) {
-      for (const { k } of made) metrics.itemsCreatedTotal.inc({ sink: k })
+      countMade(metrics, made)
       await Promise.all([queue.addMade(account, made), detailJobs.add(account, made)])
     },
     generation: () => shared.generation.number,
     hasRoom: () => hasRoom(redis),
+    quotaOf: (account) => readQuota(redis, keys, account),
+    sealSecret: secrets.seal,
+    pairIdOf: secrets.pairId,
     clock,
     logger,
     metrics,
   })
+}
+
+function countMade(metrics: Metrics, made: readonly MadeWork[]): void {
+  for (const { k: sink, sv: severity, why: reason, kind } of made) {
+    if (kind !== 'superseded') metrics.itemsCreatedTotal.inc({ sink })
+    if (reason === undefined) continue
+    countSuppressed(metrics, sink, severity, reason)
+  }
 }

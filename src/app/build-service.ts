@@ -2,6 +2,7 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { createOrganizations } from '../service/pacing/organizations.ts'
 import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
 import { createTurns } from '../service/pacing/turns.ts'
+import { noteQuota } from '../service/quota.ts'
 import type { Shared } from './shared.ts'
 
 export interface Service {
@@ -34,6 +35,10 @@ export function buildService({ config, redis, keys, clock, logger, metrics }: Sh
           metrics.apiRequestsTotal.inc({ account: account.name, tier, code })
           metrics.apiBudgetWaitSecondsTotal.inc({ account: account.name, tier }, waitedMs / 1000)
         },
+        onQuota: (remaining) =>
+          void noteQuota(redis, keys, account.name, { remaining, atMs: clock.now() }).catch(
+            (error: unknown) => logger.debug({ err: error }, 'the quota was not noted'),
+          ),
         onTokenRefresh: (result) =>
           metrics.tokenRefreshesTotal.inc({ account: account.name, result }),
       }),

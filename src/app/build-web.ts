@@ -1,25 +1,30 @@
+import { readDigestState, type DigestState } from '../digest/digest-state.ts'
 import { createCircuit } from '../delivery/circuit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { setSharedGauges } from '../http/shared-gauges.ts'
-import type { NamedLoop } from './build-loops.ts'
-import type { Service } from './build-service.ts'
+import type { HttpConfig } from '../http/config.ts'
+import { readQuota } from '../service/quota.ts'
+import { readCanary } from '../notices/canary.ts'
+import type { Engine } from './build-engine.ts'
+import type { Setup } from './setup.ts'
 import type { Shared } from './shared.ts'
 
 /** A loop that did not move for longer than this makes /healthz fail, ms. */
 const livenessMs = 60_000
 
-/** `loops`: those that run by now. */
-export function buildWeb(shared: Shared, service: Service, loops: () => NamedLoop[]): HttpServer {
-  const { config, redis, clock, logger, metrics } = shared
-  metrics.onScrape(() => refresh(shared, service))
+/** The server stays when the configuration changes; `current`: what runs by now. */
+export function buildWeb(config: HttpConfig, current: () => Setup): HttpServer {
+  const { redis, clock, logger, metrics } = current().shared
+  metrics.onScrape(() => refresh(current()))
   return createHttpServer({
-    ...config.http,
+    ...config,
     metrics,
     logger,
     clock,
     health() {
       const isWaiting = redis.status !== 'ready' // waiting for Redis is no illness
-      const states = loops().map(({ name, loop }) => {
+      const loops = current().engine?.loops ?? []
+      const states = loops.map(({ name, loop }) => {
         const lastProgressMs = loop.lastProgressMs()
         const ok = isWaiting || clock.now() - lastProgressMs < livenessMs
         return { name, lastProgressMs, ok }
@@ -27,16 +32,17 @@ export function buildWeb(shared: Shared, service: Service, loops: () => NamedLoo
       return { ok: states.every(({ ok }) => ok), loops: states }
     },
     async ready() {
-      if (shared.generation.number === 0) return { ok: false, reasons: ['waiting for Redis'] }
+      if (current().shared.generation.number === 0)
+        return { ok: false, reasons: ['waiting for Redis'] }
       await redis.ping()
       return { ok: true, reasons: [] }
     },
   })
 }
 
-async function refresh(shared: Shared, service: Service): Promise<void> {
+async function refresh({ shared, service, engine }: Setup): Promise<void> {
   const { config, redis, keys, clock, metrics, books } = shared
-  setBudgets(shared, service)
+  setBudgets({ shared, service })
   const circuit = createCircuit(redis, keys)
   const nowMs = clock.now()
   await setSharedGauges({
@@ -48,10 +54,29 @@ async function refresh(shared: Shared, service: Service): Promise<void> {
     sinks: config.sinks.map(({ name }) => name),
     circuitOf: (sink) => circuit.read(sink, nowMs),
     isAccountPaused: async (account) => (await service.client(account).pause()) !== null,
+    digestOf: (sink) => digestOf(engine, shared, sink),
+    searchesRemaining: async (account) => (await readQuota(redis, keys, account))?.remaining,
+    silencesActive: silencesActive(engine, nowMs),
+    canaries: config.canary === undefined ? {} : await readCanary(redis, keys),
   })
 }
 
-function setBudgets({ config, metrics }: Shared, service: Service): void {
+async function digestOf(
+  engine: Engine | undefined,
+  shared: Shared,
+  name: string,
+): Promise<DigestState | undefined> {
+  const sink = engine?.delivery.collecting.sinks.get(name)
+  return sink && readDigestState(shared, sink, shared.clock.now())
+}
+
+function silencesActive(engine: Engine | undefined, nowMs: number): number {
+  const silences = engine?.delivery.silences.current() ?? []
+  return silences.filter((one) => one.startsAtMs <= nowMs && nowMs < one.endsAtMs).length
+}
+
+function setBudgets({ shared, service }: Pick<Setup, 'shared' | 'service'>): void {
+  const { config, metrics } = shared
   for (const { name: account } of config.accounts) {
     for (const tier of ['search', 'basic'] as const) {
       const { utilization } = service.client(account).budget(tier)

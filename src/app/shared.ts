@@ -7,13 +7,17 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 
-export interface Shared {
-  config: Config
+/** What stays for as long as the process runs, whatever its configuration. */
+export interface Lasting {
   redis: Redis
   keys: Keys
   clock: Clock
   logger: Logger
   metrics: Metrics
+}
+
+export interface Shared extends Lasting {
+  config: Config
   /** One for each account; empty until Redis was reached. */
   books: Book[]
   /** Of the configuration: 0 until it is registered in Redis; active unless another was started later. */

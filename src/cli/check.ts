@@ -5,6 +5,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { askedJson, feedInWords } from './feed-words.ts'
 import { refuseLater } from './later-commands.ts'
 import { counted, spanInWords } from './words.ts'
 
@@ -43,7 +44,8 @@ function summaryOf({ accounts, feeds, sinks, route }: Config): Record<string, un
     feeds: feeds.map((feed) => ({
       name: feed.name,
       account: feed.account,
-      identifier_group: feed.identifierGroup,
+      type: feed.type,
+      ...askedJson(feed),
       every_seconds: feed.everyMs / 1000,
     })),
     sinks: sinks.map((sink) => ({ name: sink.name, type: sink.type })),
@@ -67,7 +69,7 @@ function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): str
     heading('feeds'),
     ...feeds.map(
       (feed) =>
-        `  ${feed.name}: identifier group ${feed.identifierGroup} of ${feed.account}, every ${spanInWords(feed.everyMs)}`,
+        `  ${feed.name}: ${feedInWords(feed)}, account ${feed.account}, every ${spanInWords(feed.everyMs)}`,
     ),
     heading('sinks'),
     ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}`),

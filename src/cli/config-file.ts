@@ -6,6 +6,9 @@ const usualPlaces = ['config/tocsin.yaml', 'tocsin.yaml'] as const
 
 /** The configuration that was named, else the one in its usual place. Throws ConfigError. */
 export function loadConfigFile({ env }: Context, named: string | undefined): LoadedConfig {
-  const path = named ?? usualPlaces.find((place) => existsSync(place)) ?? usualPlaces[0]
-  return loadConfig({ path, env })
+  return loadConfig({ path: named ?? usualConfigFile(), env })
+}
+
+export function usualConfigFile(): string {
+  return usualPlaces.find((place) => existsSync(place)) ?? usualPlaces[0]
 }

@@ -9,6 +9,8 @@ export interface Context {
   readonly terminal: Terminal
   /** Aborts when the process is asked to stop. */
   readonly stop: AbortSignal
+  /** Gets an event `reload` when the process is asked for one; who heeds it prevents its default, the end. */
+  readonly reloads: EventTarget
   /** 0 unless the command says otherwise; a thrown error decides for itself. */
   exitCode: number
 }

@@ -6,7 +6,7 @@ import { redisNow, type OpenLedger } from './open-ledger.ts'
 
 export interface FeedReport {
   feed: FeedConfig
-  /** undefined: it never polled. */
+  /** undefined: nobody has looked at it yet. */
   state: FeedState | undefined
   /** Since it was last caught up; before that, since its floor. */
   lagMs: number | undefined

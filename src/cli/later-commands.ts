@@ -3,11 +3,7 @@ import { Command } from 'commander'
 import { CommandError } from './command-error.ts'
 
 export const laterCommands = [
-  'routes',
   'plan',
-  'deliveries',
-  'silences',
-  'digests',
   'audit',
   'events',
   'credentials',
@@ -19,8 +15,7 @@ export const laterCommands = [
   'bench',
 ] as const
 
-export const laterFeedCommands = ['pause', 'resume'] as const
-export const laterSinkCommands = ['pause', 'resume', 'move', 'discard'] as const
+export const laterRouteCommands = ['test'] as const
 
 /** Hidden commands below `parent` that refuse whatever they are given. */
 export function addLaterCommands(parent: Command, names: readonly string[], noun = ''): void {

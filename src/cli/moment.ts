@@ -25,3 +25,19 @@ function timeOf(text: string): number {
   const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice('yyyy-mm-dd'.length))
   return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
 }
+
+/** A time to come, as `parseMoment` reads one that has passed; ms. Throws CommandError. */
+export function parseEnd(text: string, nowMs: number): number {
+  const atMs = timeOf(text)
+  if (Number.isNaN(atMs)) {
+    throw new CommandError(
+      'mistake',
+      `"${text}" is not a time; write a time such as 2026-11-01T12:00Z`,
+    )
+  }
+  if (atMs <= nowMs) {
+    const at = new Date(atMs).toISOString()
+    throw new CommandError('mistake', `${at} has passed; name a time that is to come`)
+  }
+  return atMs
+}

@@ -36,6 +36,13 @@ export async function withLedger<Result>(
   })
 }
 
+/** Of an account that the configuration has. */
+export function bookOf({ books }: OpenLedger, account: string): Book {
+  const book = books.find((one) => one.account === account)
+  if (book === undefined) throw new Error(`no book is open for account ${account}`)
+  return book
+}
+
 /** Redis' clock, which the ledger goes by; ms. */
 export async function redisNow({ redis }: OpenLedger): Promise<number> {
   const [seconds, micros] = await redis.time()

@@ -4,14 +4,18 @@ import { environment } from '../config/environment.ts'
 import { checkCommand } from './check.ts'
 import type { Context } from './context.ts'
 import { deadLettersCommand } from './dead-letters.ts'
+import { deliveriesCommand } from './deliveries.ts'
 import { demoCommand } from './demo/demo.ts'
+import { digestsCommand } from './digests.ts'
 import { explainCommand } from './explain.ts'
 import { feedsCommand } from './feeds.ts'
 import { addLaterCommands, laterCommands } from './later-commands.ts'
 import { reportError } from './report-error.ts'
+import { routesCommand } from './routes.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
 import { schemaCommand } from './schema.ts'
+import { silencesCommand } from './silences.ts'
 import { sinksCommand } from './sinks.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 import { tokenCommand } from './token.ts'
@@ -26,10 +30,16 @@ const interruptedCode = 130
 /** Runs one command to its end; the exit code. Never throws. */
 export async function runProgram(
   args: readonly string[],
-  { stop, ...streams }: Streams & { stop: AbortSignal },
+  { stop, reloads, ...streams }: Streams & { stop: AbortSignal; reloads?: EventTarget },
 ): Promise<number> {
   const terminal = createTerminal(streams)
-  const context: Context = { env: environment(), terminal, stop, exitCode: 0 }
+  const context: Context = {
+    env: environment(),
+    terminal,
+    stop,
+    reloads: reloads ?? new EventTarget(),
+    exitCode: 0,
+  }
   const interrupted = new Promise<'interrupted'>((resolve) =>
     stop.addEventListener('abort', () => resolve('interrupted'), { once: true }),
   )
@@ -56,9 +66,13 @@ function createProgram(context: Context): Command {
     .addCommand(sandboxCommand(context))
     .addCommand(tokenCommand(context))
     .addCommand(sinksCommand(context))
+    .addCommand(routesCommand(context))
     .addCommand(explainCommand(context))
     .addCommand(feedsCommand(context))
     .addCommand(deadLettersCommand(context))
+    .addCommand(deliveriesCommand(context))
+    .addCommand(silencesCommand(context))
+    .addCommand(digestsCommand(context))
   addLaterCommands(program, laterCommands)
   settle(program, context.terminal)
   return program

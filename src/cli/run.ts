@@ -3,23 +3,28 @@ import { createApp, type App } from '../app.ts'
 import { logLevel } from '../config/environment.ts'
 import type { Config } from '../config/config.ts'
 import type { Mistake } from '../config/config-error.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import { refuseUnsafe } from '../redis/safety.ts'
 import { refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger, type Logger } from '../runtime/logger.ts'
-import { loadConfigFile } from './config-file.ts'
+import { loadConfigFile, usualConfigFile } from './config-file.ts'
 import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
 import { placeOf, withRedis } from './open-ledger.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
   return addCommonOptions(new Command('run'))
-    .description('poll, route and deliver, until asked to stop')
+    .description(
+      'poll, route and deliver, until asked to stop; SIGHUP reads the configuration again',
+    )
     .action((options: CommonOptions) => run(context, options))
 }
 
 async function run(context: Context, options: CommonOptions): Promise<void> {
-  const { config, hash, warnings } = loadConfigFile(context, options.config)
+  const requests = reloadRequests(context)
+  const file = options.config ?? usualConfigFile()
+  const { config, hash, warnings } = loadConfigFile(context, file)
   const logger = createLogger({
     level: logLevel(context.env),
     pretty: context.terminal.isWatched && options.output === 'text',
@@ -30,8 +35,9 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
   if (context.stop.aborted) return
   const app = createApp({ config, hash, version: readVersion(), logger })
   const stopped = aborted(context.stop)
+  const reload = (): Promise<unknown> => app.reload(() => loadAgain(context, file, logger))
   try {
-    await Promise.race([app.start().then(() => stopped), stopped])
+    await Promise.race([app.start().then(() => stopped), requests.heed(reload), stopped])
   } catch (error) {
     throw refusalOf(error, placeOf(config.redis)) ?? error
   } finally {
@@ -48,6 +54,36 @@ async function stop(app: App, logger: Logger): Promise<void> {
   const isOver = await Promise.race([app.stop().then(() => false), over])
   if (isOver) logger.error('stopping took too long; left as it stands')
   else logger.info('stopped')
+}
+
+interface ReloadRequests {
+  /** Calls `reload` for what was asked and will be, one after the other; what comes meanwhile is one more. */
+  heed(reload: () => Promise<unknown>): Promise<never>
+}
+
+/** Notes what is asked from now on: also before the first configuration is in force. */
+function reloadRequests({ reloads }: Context): ReloadRequests {
+  let asked = Promise.withResolvers<void>()
+  reloads.addEventListener('reload', (event) => {
+    event.preventDefault()
+    asked.resolve()
+  })
+  return {
+    async heed(reload) {
+      for (;;) {
+        await asked.promise
+        asked = Promise.withResolvers()
+        await reload()
+      }
+    },
+  }
+}
+
+/** Throws ConfigError. */
+function loadAgain(context: Context, file: string, logger: Logger): LoadedConfig {
+  const loaded = loadConfigFile(context, file)
+  sayWarnings(loaded.warnings, logger)
+  return loaded
 }
 
 function sayWarnings(warnings: readonly Mistake[], logger: Logger): void {

@@ -6,11 +6,23 @@ type Places = Pick<
   'url' | 'slackUrl' | 'webhookUrl' | 'webhookSecret' | 'smtpUrl' | 'apiKeys'
 >
 
-/** A configuration that polls the sandbox and delivers to its pretend sinks, as YAML. */
+/**
+ * A configuration that polls the sandbox and delivers to its pretend sinks, as YAML: a feed for each
+ * group, and with `hasCredentials` one for each identifier.
+ */
 export function sandboxConfig(
   { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: Places,
   groups: readonly SandboxGroup[],
+  hasCredentials = false,
 ): string {
+  const identifiers = hasCredentials ? groups.flatMap((group) => group.identifiers) : []
+  const credentialFeeds = identifiers.flatMap(({ id }) => [
+    `  credentials-${id}:`,
+    '    type: credentials',
+    `    identifier: ${id}`,
+    '    severity: high',
+    '    every: 10s',
+  ])
   const feeds = groups.flatMap(({ id, name }) => [
     `  ${name.toLowerCase()}:`,
     '    type: events',
@@ -24,7 +36,7 @@ export function sandboxConfig(
     api_key: ${apiKeys[0] ?? ''}
 
 feeds:
-${feeds.join('\n')}
+${[...feeds, ...credentialFeeds].join('\n')}
 
 sinks:
   soc:

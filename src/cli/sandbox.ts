@@ -1,6 +1,11 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { rate } from '../runtime/config-fields.ts'
-import { withDefaults, type EndMode, type SandboxOptions } from '../sandbox/options.ts'
+import { duration, rate } from '../runtime/config-fields.ts'
+import {
+  withDefaults,
+  type CredentialOrder,
+  type EndMode,
+  type SandboxOptions,
+} from '../sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { CommandError } from './command-error.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
@@ -16,10 +21,17 @@ interface SandboxCommandOptions extends CommonOptions {
   seed: number
   end: EndMode
   lateShare: number
+  lateBy: number
   shortPages: number
   emptyPages: number
   searchLimit: number
   basicLimit: number
+  credentialRate: number
+  credentialBacklog: number
+  credentialOrder: CredentialOrder
+  credentialSizeLimit: number | undefined
+  searchQuota: number | undefined
+  webhookSecret?: string
 }
 
 export function sandboxCommand(context: Context): Command {
@@ -31,8 +43,7 @@ export function sandboxCommand(context: Context): Command {
 }
 
 function sandboxFlags(): Option[] {
-  const flag = <Value>(flags: string, says: string, parse: (text: string) => Value): Option =>
-    new Option(flags, says).argParser(parse)
+  const flag: Flag = (flags, says, parse) => new Option(flags, says).argParser(parse)
   return [
     new Option('--host <address>', 'where to listen').default('127.0.0.1'),
     flag('--port <n>', 'of the service, Slack and the webhook; 0: a free one', port).default(8080),
@@ -46,11 +57,31 @@ function sandboxFlags(): Option[] {
     )
       .choices(['full', 'empty', 'absent', 'echo'])
       .default('full'),
-    flag('--late-share <share>', 'of the events, 0 to 1, arrive late', share).default(0),
+    flag('--late-share <share>', 'of what arrives, 0 to 1, is late', share).default(0),
+    flag('--late-by <duration>', 'how late that is at most, e.g. 3d', lateness).default(
+      withDefaults({}).lateMaxMs,
+      '30m',
+    ),
     flag('--short-pages <share>', 'of the pages hold less than they could', share).default(0),
     flag('--empty-pages <share>', 'of the pages are empty midway', share).default(0),
     flag('--search-limit <n>', 'search requests per second', positive).default(1),
     flag('--basic-limit <n>', 'other requests per second', positive).default(4),
+    flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', webhookSecret),
+    ...credentialFlags(flag),
+  ]
+}
+
+type Flag = <Value>(flags: string, says: string, parse: (text: string) => Value) => Option
+
+function credentialFlags(flag: Flag): Option[] {
+  return [
+    flag('--credential-rate <rate>', 'leaked credentials that arrive', perSecond).default(0),
+    flag('--credential-backlog <n>', 'credentials of the last 24 h at the start', count).default(0),
+    new Option('--credential-order <order>', 'in which the feed of an identifier has them')
+      .choices(['newest', 'ascending', 'shuffled'])
+      .default('newest'),
+    flag('--credential-size-limit <n>', 'a search for more at once ends in a 504', atLeastOne),
+    flag('--search-quota <n>', 'global searches, counted down in a header', count),
   ]
 }
 
@@ -92,17 +123,28 @@ function settingsOf(options: SandboxCommandOptions): SandboxOptions {
     backlog: options.backlog,
     eventsPerSecond: options.rate,
     lateShare: options.lateShare,
+    lateMaxMs: options.lateBy,
+    credentialsPerSecond: options.credentialRate,
+    credentialBacklog: options.credentialBacklog,
+    credentialOrder: options.credentialOrder,
+    credentialSizeLimit: options.credentialSizeLimit ?? null,
+    searchQuota:
+      options.searchQuota === undefined
+        ? null
+        : { prefix: 'X-Sandbox-', searches: options.searchQuota },
     shortPages: options.shortPages,
     emptyPages: options.emptyPages,
     endMode: options.end,
     organizations: withDefaults({}).organizations.map((one) => ({ ...one, limits })),
+    ...(options.webhookSecret ? { webhookSecret: options.webhookSecret } : {}),
   }
 }
 
 function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
   const { terminal } = context
   const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
-  const config = sandboxConfig(sandbox, withDefaults({}).groups)
+  const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
+  const config = sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
   if (options.output === 'json') {
     const places = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
     const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
@@ -132,10 +174,24 @@ function wholeNumber(text: string, max: number): number {
 const port = (text: string): number => wholeNumber(text, 65_535)
 const count = (text: string): number => wholeNumber(text, 1_000_000)
 
+function atLeastOne(text: string): number {
+  const value = count(text)
+  if (value > 0) return value
+  throw new InvalidArgumentError('Write a whole number from 1 to 1000000.')
+}
+
 function share(text: string): number {
   const value = Number(text)
   if (text !== '' && value >= 0 && value <= 1) return value
   throw new InvalidArgumentError('Write a number from 0 to 1.')
+}
+
+/** Standard Webhooks, Signature scheme: 24 to 64 bytes in base64. */
+function webhookSecret(text: string): string {
+  const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
+  const { length } = Buffer.from(encoded, 'base64')
+  if (length >= 24 && length <= 64) return text
+  throw new InvalidArgumentError('Write whsec_ and 24 to 64 bytes in base64.')
 }
 
 function positive(text: string): number {
@@ -144,7 +200,15 @@ function positive(text: string): number {
   throw new InvalidArgumentError('Write a number above 0.')
 }
 
-const rateField = rate('Events that arrive.')
+const latenessField = duration('How late at most.', '1m')
+
+function lateness(text: string): number {
+  const parsed = latenessField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a duration of 1m or more, such as 30m or 3d.')
+}
+
+const rateField = rate('What arrives.')
 
 function perSecond(text: string): number {
   if (text === '0') return 0

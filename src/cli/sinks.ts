@@ -1,94 +1,62 @@
-import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
-import { buildSink } from '../app/build-sinks.ts'
-import type { Config } from '../config/config.ts'
-import { sampleEvents } from '../messages/samples.ts'
-import { signalWithin, systemClock } from '../runtime/clock.ts'
-import { SinkError, type Delivery, type Destination, type Sink } from '../sinks/sink.ts'
-import { findNamed } from './command-error.ts'
-import { loadConfigFile } from './config-file.ts'
-import { addCommonOptions, print, quiet, type CommonOptions, type Context } from './context.ts'
-import { addLaterCommands, laterSinkCommands } from './later-commands.ts'
-import { adviceFor } from './sink-advice.ts'
-import { harmless } from './words.ts'
+import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
+import { listSinks } from './sinks-list.ts'
+import { pauseSink, resumeSink, type PauseOptions } from './sinks-pause.ts'
+import {
+  discardPending,
+  movePending,
+  type MoveOptions,
+  type SettleOptions,
+} from './sinks-settle.ts'
+import { testSink } from './sinks-test.ts'
+import { shortText } from './short-text.ts'
 
 export function sinksCommand(context: Context): Command {
+  const list = addCommonOptions(new Command('list'))
+    .description('how each sink does: what waits, what failed, its circuit and its digest')
+    .action((options: CommonOptions) => listSinks(context, options))
   const test = addCommonOptions(new Command('test'))
     .description('send one message marked TEST to each destination of a sink; needs no Redis')
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => testSink(context, name, options))
-  const sinks = new Command('sinks').description('where messages go').addCommand(test)
-  addLaterCommands(sinks, laterSinkCommands, 'sinks')
-  return sinks
+  return new Command('sinks')
+    .description('where messages go')
+    .addCommand(list)
+    .addCommand(test)
+    .addCommand(pauseCommand(context))
+    .addCommand(resumeCommand(context))
+    .addCommand(moveCommand(context))
+    .addCommand(discardCommand(context))
 }
 
-interface TestResult {
-  destination: string
-  ok: boolean
-  answer?: string
-  reason?: string
-  problem?: string
-  advice?: string
+function pauseCommand(context: Context): Command {
+  return addCommonOptions(new Command('pause'))
+    .description('send nothing to a sink until it is resumed; what comes for it is kept')
+    .argument('<sink>', 'name of the sink')
+    .requiredOption('--reason <text>', 'why; everybody who looks at the sink reads it', shortText)
+    .action((name: string, options: PauseOptions) => pauseSink(context, name, options))
 }
 
-async function testSink(context: Context, name: string, options: CommonOptions): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const sink = buildSink(sinkConfig, { logger: quiet, clock: systemClock })
-  try {
-    const results: TestResult[] = []
-    for (const destination of sink.destinations) {
-      results.push(await tryOne(sink, testDelivery(config, destination), context.stop))
-    }
-    print(context, options, {
-      json: { sink: name, type: sink.type, results },
-      lines: () => results.flatMap((result) => resultLines(context, name, result)),
-    })
-    if (results.some(({ ok }) => !ok)) context.exitCode = 1
-  } finally {
-    await sink.close()
-  }
+function resumeCommand(context: Context): Command {
+  return addCommonOptions(new Command('resume'))
+    .description('send to a paused sink again, what was kept first')
+    .argument('<sink>', 'name of the sink')
+    .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
 }
 
-function testDelivery({ accounts, feeds }: Config, destination: Destination): Delivery {
-  const nowMs = systemClock.now()
-  const [sample] = sampleEvents(nowMs)
-  if (sample === undefined) throw new Error('there is no sample event to send')
-  const id = randomUUID().replaceAll('-', '')
-  const member = {
-    id: `e${id}`,
-    account: accounts[0]?.name ?? 'test',
-    feed: feeds[0]?.name ?? 'test',
-    labels: {},
-    routes: ['sinks-test'],
-    ...sample,
-    fetchedAtMs: nowMs,
-  }
-  return { id, destination, members: [member], attempt: 1, mayBeRepeat: false, isTest: true }
+function moveCommand(context: Context): Command {
+  return addCommonOptions(new Command('move'))
+    .description('send what waits for a sink to another one, the worst first')
+    .argument('<from>', 'name of the sink; it need not be configured any more')
+    .requiredOption('--to <sink>', 'name of a configured sink')
+    .option('--yes', 'do not ask')
+    .action((from: string, options: MoveOptions) => movePending(context, from, options))
 }
 
-async function tryOne(sink: Sink, delivery: Delivery, stop: AbortSignal): Promise<TestResult> {
-  const destination = delivery.destination.label
-  try {
-    const signal = signalWithin(sink.sendTimeoutMs, stop)
-    const { answer } = await sink.send(delivery, { signal })
-    return { destination, ok: true, answer }
-  } catch (error) {
-    if (!(error instanceof SinkError)) throw error
-    const { reason, message } = error
-    return { destination, ok: false, reason, problem: message, advice: adviceFor(reason) }
-  }
-}
-
-function resultLines({ terminal }: Context, sink: string, result: TestResult): string[] {
-  const name = result.destination === sink ? sink : `${sink}, ${result.destination}`
-  if (result.ok) {
-    const answer = harmless(result.answer ?? '')
-    return [`${terminal.paint('green', 'accepted')} ${name}: the other side said: ${answer}`]
-  }
-  const problem = harmless(result.problem ?? '')
-  return [
-    `${terminal.paint('red', 'failed')} ${name}: ${problem} (${result.reason})`,
-    `  ${result.advice}`,
-  ]
+function discardCommand(context: Context): Command {
+  return addCommonOptions(new Command('discard'))
+    .description('give up what waits for a sink; it counts as dead')
+    .argument('<sink>', 'name of the sink; it need not be configured any more')
+    .option('--yes', 'do not ask')
+    .action((name: string, options: SettleOptions) => discardPending(context, name, options))
 }

@@ -15,6 +15,8 @@ export function storyJson(
     type,
     severity,
     first_seen: isoTime(firstSeenMs),
+    closed: record.closed ?? null,
+    seen_again: record.seenAgain ?? null,
     sightings: sightings.map(({ feed, atMs, severity: then, labels: feedLabels, decisions }) => ({
       feed,
       at: isoTime(atMs),
@@ -34,7 +36,10 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
     severity: item.severity,
     routes: item.routes,
     state: item.state,
-    held_for: item.heldFor ?? null,
+    held_for: item.state === 'held' ? (item.heldFor ?? null) : null,
+    suppressed_for: item.state === 'suppressed' ? (item.heldFor ?? null) : null,
+    rule: item.rule ?? null,
+    raised_from: item.raisedFrom ?? null,
     created_at: isoTime(item.createdAtMs),
     due_at: item.endedAtMs === undefined ? isoTime(item.atMs) : null,
     ended_at: isoTime(item.endedAtMs),
@@ -59,7 +64,19 @@ export function storyLines(record: LedgerRecord, labels: DestinationLabels): str
   return [
     head,
     ...sightings.flatMap((sighting, index) => sightingLines(sighting, index === 0)),
+    ...seenAgainLines(record),
     ...(items.length === 0 ? nothing : items.flatMap((item) => itemLines(item, labels))),
+  ]
+}
+
+function seenAgainLines({ seenAgain, closed }: LedgerRecord): string[] {
+  const { times = 0, sources = [] } = seenAgain ?? {}
+  const named = sources.length > 0 ? `: ${sources.map((one) => harmless(one, 60)).join(', ')}` : ''
+  return [
+    ...(times > 0
+      ? [`  the same login and secret came from ${counted(times, 'more source')}${named}`]
+      : []),
+    ...(closed ? [`  marked as ${closed} at the service`] : []),
   ]
 }
 
@@ -124,8 +141,12 @@ export function stateInWords(item: Item): string {
       return `waiting for its turn since ${at(item.createdAtMs)}`
     case 'held':
       return heldInWords(item)
+    case 'group':
+      return `waiting for the next message of its group since ${at(item.createdAtMs)}`
+    case 'digest':
+      return `waiting for the next digest since ${at(item.createdAtMs)}`
     case 'batch':
-      return 'in a sealed batch, on its way'
+      return 'in a sealed message, on its way'
     case 'sending':
       return `being sent since ${at(item.atMs)}`
     case 'retrying':
@@ -137,16 +158,48 @@ export function stateInWords(item: Item): string {
     case 'discarded':
       return `dead since ${at(item.endedAtMs)}, and the letter discarded by an operator`
     case 'suppressed':
-      return `suppressed ${at(item.endedAtMs)}`
+      return `not sent, ${suppressedInWords(item)}, ${at(item.endedAtMs)}`
     case 'diverted':
-      return `diverted to another sink ${at(item.endedAtMs)}`
+      return `moved to another sink${byWhom(item)} ${at(item.endedAtMs)}`
   }
 }
 
-function heldInWords({ heldFor, atMs, sink }: Item): string {
+/** Why an item was not sent, with the rule by its name. */
+function suppressedInWords({ heldFor, rule }: Item): string {
+  const named = harmless(rule ?? 'unknown', 200)
+  switch (heldFor) {
+    case 'silence':
+      return `silenced by ${named}`
+    case 'inhibition':
+      return `inhibited by the rule ${named}`
+    case 'mute':
+      return `dropped because its route is muted (${named})`
+    case 'shadow':
+      return 'recorded only: its route is in stage shadow'
+    case 'ignored':
+    case 'remediated':
+      return `marked as ${heldFor} at the service`
+    case 'seen_again':
+      return `seen again: the same login and secret came as ${named}`
+    case 'superseded':
+      return `came back as ${named} before it was sent, and goes as that`
+    case undefined:
+    default:
+      return `suppressed (${harmless(heldFor ?? 'no reason is known', 60)})`
+  }
+}
+
+function byWhom({ rule }: Item): string {
+  return rule === undefined ? '' : ` (${harmless(rule, 200)})`
+}
+
+function heldInWords({ heldFor, atMs, sink, rule }: Item): string {
   if (heldFor === 'orphaned') return `held: the running configuration has no sink "${sink}"`
   const until = atMs === undefined ? '' : `, at the latest until ${timeInWords(atMs)}`
-  return heldFor === 'detail' ? `held for its full event${until}` : `held (${heldFor})${until}`
+  if (heldFor === 'detail') return `held for its full event${until}`
+  if (heldFor === 'mute')
+    return `held because its route is muted (${harmless(rule ?? '', 200)})${until}`
+  return `held (${heldFor})${until}`
 }
 
 /** Why the last attempt failed. */

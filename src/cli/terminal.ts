@@ -1,12 +1,15 @@
 /** Where a command speaks: results on standard output, all else on standard error. */
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
+import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 
 export interface Terminal {
   /** Somebody reads standard output as it comes. */
   readonly isWatched: boolean
   print(text: string): void
+  /** All of standard input. */
+  readInput(): Promise<string>
   complain(text: string): void
   /** Plain where colours are unwelcome: no terminal, NO_COLOR. */
   paint(style: Style, text: string): string
@@ -31,6 +34,7 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   return {
     isWatched: output.isTTY === true,
     print: (text) => void output.write(`${text}\n`),
+    readInput: () => textOf(input),
     complain: (text) => void errors.write(`${text}\n`),
     paint: (style, text) => styleText(style, text, { stream: output }),
     progress(text) {

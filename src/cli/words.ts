@@ -1,12 +1,7 @@
 /** Times, spans and tables as people read them. */
 import { cleanLine } from '../messages/clean-text.ts'
 
-const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const
+export { spanInWords } from '../runtime/span-in-words.ts'
 
 /** `2026-11-01 12:00:05 UTC`. */
 export function timeInWords(atMs: number): string {
@@ -15,22 +10,6 @@ export function timeInWords(atMs: number): string {
 
 export function isoTime(atMs: number | undefined): string | null {
   return atMs === undefined ? null : new Date(atMs).toISOString()
-}
-
-/** The two largest units: `2 d 3 h`, `45 s`, `0 s`. */
-export function spanInWords(ms: number): string {
-  const first = units.findIndex(([, unitMs]) => ms >= unitMs)
-  if (first === -1) return '0 s'
-  let restMs = ms
-  const parts = units.slice(first, first + 2).map(([unit, unitMs]) => {
-    const count = Math.floor(restMs / unitMs)
-    restMs -= count * unitMs
-    return { unit, count }
-  })
-  return parts
-    .filter(({ count }) => count > 0)
-    .map(({ unit, count }) => `${count} ${unit}`)
-    .join(' ')
 }
 
 export function counted(count: number, thing: string): string {

@@ -1,8 +1,12 @@
 import type { FeedConfig } from '../feeds/config.ts'
 import type { HttpConfig } from '../http/config.ts'
 import type { LedgerConfig } from '../ledger/config.ts'
+import type { CanaryConfig, NoticesConfig } from '../notices/config.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import type { RouteConfig } from '../routing/config.ts'
+import type { InhibitRule } from '../routing/inhibition.ts'
+import type { Silence } from '../routing/silences.ts'
+import type { TimeIntervals } from '../routing/time-intervals.ts'
 import type { AccountConfig } from '../service/config.ts'
 import type { EmailConfig } from '../sinks/email/config.ts'
 import type { SlackConfig } from '../sinks/slack/config.ts'
@@ -18,5 +22,11 @@ export interface Config {
   feeds: FeedConfig[]
   sinks: SinkConfig[]
   route: RouteConfig
+  timeIntervals: TimeIntervals
+  inhibitRules: InhibitRule[]
+  /** Those of the file; commands can add more in Redis. */
+  silences: Silence[]
   ledger: LedgerConfig
+  notices: NoticesConfig | undefined
+  canary: CanaryConfig | undefined
 }

@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import { ledgerConfig } from '../ledger/config.ts'
+import type { Finding } from '../runtime/config-section.ts'
 import { ConfigError, type Mistake } from './config-error.ts'
 import { configHash } from './config-hash.ts'
 import type { Config } from './config.ts'
@@ -20,6 +21,8 @@ export interface LoadedConfig {
   warnings: Mistake[]
   /** See `configHash`. */
   hash: string
+  /** Says of what is found later where in the file it stands. */
+  place(findings: Finding[]): Mistake[]
 }
 
 /** Throws ConfigError, also where the file cannot be read. */
@@ -54,7 +57,8 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
   }
   const config = deepFreeze(configOf(parsed.data))
   const warnings = placed(findWarnings(config), tree, source)
-  return { config, warnings, hash: configHash(config) }
+  const place = (findings: Finding[]): Mistake[] => placed(findings, tree, source)
+  return { config, warnings, hash: configHash(config), place }
 }
 
 /** One mistake a place: what an earlier step said there holds. */
@@ -108,7 +112,12 @@ function configOf(file: z.output<typeof configFile>): Config {
     })),
     sinks: Object.entries(file.sinks).map(([name, sink]) => ({ name, ...sink })),
     route: file.route,
+    timeIntervals: file.time_intervals ?? {},
+    inhibitRules: file.inhibit_rules,
+    silences: file.silences,
     ledger: ledgerConfig(file),
+    notices: file.notices,
+    canary: file.canary,
   }
 }
 

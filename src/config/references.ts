@@ -2,22 +2,24 @@
  * What one part of the file says about another. Works on the file as it is written, so that these
  * mistakes are told together with all others; what has the wrong shape here is told elsewhere.
  */
-import { eventNames, parseMatcher } from '../routing/matcher.ts'
+import { eventNames } from '../routing/matcher.ts'
 import { isSection, type Finding } from '../runtime/config-section.ts'
 import { suggestion } from '../runtime/nearest.ts'
+import { eventNameMistakes } from './event-names.ts'
+import { labelsOf, listOf, routesOf, sectionOf, type PlacedRoute } from './file-parts.ts'
 import { sayableKey } from './sayable-key.ts'
-
-type Place = (string | number)[]
 
 export function referenceMistakes(file: unknown): Finding[] {
   const sections = sectionOf(file)
   const routes = routesOf(sections['route'], ['route'])
   return [
     ...accountMistakes(sectionOf(sections['accounts']), sectionOf(sections['feeds'])),
-    ...sinkMistakes(Object.keys(sectionOf(sections['sinks'])), routes),
+    ...sinkMistakes(Object.keys(sectionOf(sections['sinks'])), placedSinks(sections, routes)),
     ...nameMistakes(routes),
     ...labelMistakes(sectionOf(sections['feeds'])),
-    ...matcherMistakes(labelsOf(sectionOf(sections['feeds'])), routes),
+    ...eventNameMistakes(sections),
+    ...intervalMistakes(Object.keys(sectionOf(sections['time_intervals'])), routes),
+    ...ruleNameMistakes(listOf(sections['inhibit_rules'])),
   ]
 }
 
@@ -40,37 +42,62 @@ function accountMistakes(
   })
 }
 
-interface PlacedRoute {
-  path: Place
-  route: Readonly<Record<string, unknown>>
+/** Wherever the file names a sink. */
+function placedSinks(
+  sections: Readonly<Record<string, unknown>>,
+  routes: PlacedRoute[],
+): { path: (string | number)[]; sink: unknown }[] {
+  const lists = [...routes, { path: ['canary'], route: sectionOf(sections['canary']) }]
+  return [
+    ...lists.flatMap(({ path, route }) =>
+      listOf(route['sinks']).map((sink, index) => ({ path: [...path, 'sinks', index], sink })),
+    ),
+    { path: ['notices', 'sink'], sink: sectionOf(sections['notices'])['sink'] },
+  ]
 }
 
-/** The tree as a list, parents first. */
-function routesOf(route: unknown, path: Place): PlacedRoute[] {
-  if (!isSection(route)) return []
-  const children = listOf(route['routes']).flatMap((child, index) =>
-    routesOf(child, [...path, 'routes', index]),
-  )
-  return [{ path, route }, ...children]
-}
-
-function sinkMistakes(sinks: string[], routes: PlacedRoute[]): Finding[] {
+function sinkMistakes(sinks: string[], places: ReturnType<typeof placedSinks>): Finding[] {
   if (sinks.length === 0) return []
-  return routes.flatMap(({ path, route }) =>
-    listOf(route['sinks']).flatMap((sink, index) => {
-      if (typeof sink !== 'string' || sink === '' || sinks.includes(sink)) return []
-      const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
-      return [{ path: [...path, 'sinks', index], problem: 'no such sink', remedy }]
-    }),
-  )
+  return places.flatMap(({ path, sink }) => {
+    if (typeof sink !== 'string' || sink === '' || sinks.includes(sink)) return []
+    const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
+    return [{ path, problem: 'no such sink', remedy }]
+  })
 }
 
 function nameMistakes(routes: PlacedRoute[]): Finding[] {
   const names = routes.map(({ route }) => route['name'])
   return routes.flatMap(({ path }, index) =>
-    typeof names[index] !== 'string' || names.indexOf(names[index]) === index
-      ? []
-      : [{ path: [...path, 'name'], problem: 'another route has it', remedy: 'choose another' }],
+    isRepeated(names, index)
+      ? [{ path: [...path, 'name'], problem: 'another route has it', remedy: 'choose another' }]
+      : [],
+  )
+}
+
+function ruleNameMistakes(rules: unknown[]): Finding[] {
+  const names = rules.map((rule) => sectionOf(rule)['name'])
+  return rules.flatMap((_rule, index) => {
+    if (!isRepeated(names, index)) return []
+    const path = ['inhibit_rules', index, 'name']
+    return [{ path, problem: 'another rule has it', remedy: 'choose another' }]
+  })
+}
+
+function isRepeated(names: unknown[], index: number): boolean {
+  return typeof names[index] === 'string' && names.indexOf(names[index]) !== index
+}
+
+function intervalMistakes(intervals: string[], routes: PlacedRoute[]): Finding[] {
+  return routes.flatMap(({ path, route }) =>
+    listOf(route['mute_time_intervals']).flatMap((interval, index) => {
+      if (typeof interval !== 'string' || interval === '' || intervals.includes(interval)) return []
+      const remedy =
+        intervals.length === 0
+          ? 'write it under time_intervals'
+          : suggestion(interval, intervals.map(sayableKey), 'there are')
+      const place = [...path, 'mute_time_intervals', index]
+      return [{ path: place, problem: 'no such time interval', remedy }]
+    }),
   )
 }
 
@@ -84,39 +111,4 @@ function labelMistakes(feeds: Readonly<Record<string, unknown>>): Finding[] {
         remedy: `choose another, such as my-${label}`,
       })),
   )
-}
-
-function labelsOf(feeds: Readonly<Record<string, unknown>>): string[] {
-  return Object.values(feeds).flatMap((feed) => Object.keys(sectionOf(sectionOf(feed)['labels'])))
-}
-
-function matcherMistakes(labels: string[], routes: PlacedRoute[]): Finding[] {
-  const known = [...new Set([...eventNames, ...labels])]
-  return routes.flatMap(({ path, route }) =>
-    listOf(route['matchers']).flatMap((text, index) => {
-      const name = matcherName(text)
-      if (name === undefined || known.includes(name)) return []
-      const remedy = `write one of ${known.map(sayableKey).join(', ')}, or give a feed this label`
-      const problem = 'neither a name of an event nor a label of a feed'
-      return [{ path: [...path, 'matchers', index], problem, remedy }]
-    }),
-  )
-}
-
-/** undefined for what the routing slice refuses anyway. */
-function matcherName(text: unknown): string | undefined {
-  if (typeof text !== 'string') return undefined
-  try {
-    return parseMatcher(text).name
-  } catch {
-    return undefined
-  }
-}
-
-function sectionOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isSection(value) ? value : {}
-}
-
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : []
 }

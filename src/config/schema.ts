@@ -2,9 +2,20 @@ import { z } from 'zod'
 import { feedConfig } from '../feeds/config.ts'
 import { httpConfig } from '../http/config.ts'
 import { ledgerSections } from '../ledger/config.ts'
+import { canaryConfig, noticesConfig } from '../notices/config.ts'
 import { redisConfig } from '../redis/config.ts'
 import { routeConfig } from '../routing/config.ts'
-import { byType, isSection, laterKeys, named, section } from '../runtime/config-section.ts'
+import { inhibitRulesConfig } from '../routing/inhibition.ts'
+import { silencesConfig } from '../routing/silences.ts'
+import { timeIntervalsConfig } from '../routing/time-intervals.ts'
+import {
+  byType,
+  isMarkedRefused,
+  isSection,
+  laterKeys,
+  named,
+  section,
+} from '../runtime/config-section.ts'
 import { accountConfig } from '../service/config.ts'
 import { emailConfig } from '../sinks/email/config.ts'
 import { slackConfig } from '../sinks/slack/config.ts'
@@ -24,33 +35,31 @@ export const configFile = section(
     sinks: named(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
     route: routeConfig,
     ...ledgerSections,
-    ...laterKeys({
-      time_intervals: 'a route sends at any time',
-      inhibit_rules: 'nothing is inhibited',
-      silences: 'nothing is silenced',
-      templates: 'every sink has its one message',
-      notices: 'metrics and logs tell of trouble',
-      canary: '"sinks test" sends a marked message by hand',
-    }),
+    time_intervals: timeIntervalsConfig.optional(),
+    inhibit_rules: inhibitRulesConfig.prefault([]),
+    silences: silencesConfig.prefault([]),
+    notices: noticesConfig.optional(),
+    canary: canaryConfig.optional(),
+    ...laterKeys({ templates: 'every sink has its one message' }),
   },
   { describe: 'Configuration of Tocsin.' },
 )
 
 type JsonSchema = Record<string, unknown>
 
-/** The JSON Schema of the file as it is written, for editors; keys of later versions left out. */
+/** The JSON Schema of the file as it is written, for editors; keys that are only refused left out. */
 export function configSchema(): JsonSchema {
   const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
-  return { title: 'tocsin.yaml', ...(withoutLater(schema) as JsonSchema) }
+  return { title: 'tocsin.yaml', ...(withoutRefused(schema) as JsonSchema) }
 }
 
-function withoutLater(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutLater)
+function withoutRefused(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutRefused)
   if (!isSection(schema)) return schema
   const entries = Object.entries(schema).filter(
-    ([, value]) => !(isSection(value) && value['later'] === true),
+    ([, value]) => !(isSection(value) && isMarkedRefused(value)),
   )
-  return Object.fromEntries(entries.map(([key, value]) => [key, withoutLater(value)]))
+  return Object.fromEntries(entries.map(([key, value]) => [key, withoutRefused(value)]))
 }
 
 /** Every key of the file, e.g. `feeds.<name>.filters.severity`, `route.routes[].sinks`; sorted. */

@@ -1,40 +1,21 @@
 /** What is allowed and yet probably not meant. */
 import type { RouteConfig } from '../routing/config.ts'
-import { unusualSeverity } from '../routing/matcher.ts'
+import { unusualSeverity, type Matcher } from '../routing/matcher.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { isLoopback } from '../runtime/web-address.ts'
-import type { Tier } from '../service/config.ts'
 import type { Config } from './config.ts'
+import { feedWarnings } from './feed-warnings.ts'
 
 export function findWarnings(config: Config): Finding[] {
   return [
-    ...budgetWarnings(config),
+    ...feedWarnings(config),
     ...sinkWarnings(config),
     ...unusedSinks(config),
+    ...sweepingInhibitions(config),
     ...unreachableRoutes(config.route, ['route']),
-    ...unknownSeverities(config.route, ['route']),
+    ...unusualSeverities(config),
+    ...unusedIntervals(config),
   ]
-}
-
-const tiers: Tier[] = ['search', 'basic']
-
-/** Each poll is at least one request. */
-function budgetWarnings({ accounts, feeds }: Config): Finding[] {
-  return accounts.flatMap(({ name, limits }) =>
-    tiers.flatMap((tier) => {
-      const polled = feeds.filter((feed) => feed.account === name && feed.tier === tier)
-      const perSecond = polled.reduce((sum, { everyMs }) => sum + 1000 / everyMs, 0)
-      if (perSecond <= limits[tier]) return []
-      const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
-      return [
-        {
-          path: ['accounts', name, 'limits', tier],
-          problem: `${asked}, more than the ${limits[tier]} of the tier ${tier}`,
-          remedy: 'raise every on the feeds, or the limit if the service allows it',
-        },
-      ]
-    }),
-  )
 }
 
 function sinkWarnings({ sinks }: Config): Finding[] {
@@ -55,30 +36,65 @@ function hostOf(url: string): string {
   return URL.parse(url)?.hostname ?? ''
 }
 
-function unusedSinks({ sinks, route }: Config): Finding[] {
-  const used = new Set(sinksOf(route))
+function unusedSinks({ sinks, route, notices, canary }: Config): Finding[] {
+  const own = [...(notices ? [notices.sink] : []), ...(canary?.sinks ?? [])]
+  const live = new Set([...liveSinksOf(route), ...own])
+  const named = new Set(nodesOf(route).flatMap((node) => node.sinks ?? []))
   return sinks
-    .filter(({ name }) => !used.has(name))
+    .filter(({ name }) => !live.has(name))
     .map(({ name }) => ({
       path: ['sinks', name],
-      problem: 'no route names it, so nothing goes there',
+      problem: `no ${named.has(name) ? 'live ' : ''}route names it, so nothing goes there`,
       remedy: 'name it in the sinks of a route, or remove it',
     }))
 }
 
-function sinksOf(route: RouteConfig): string[] {
-  return [...(route.sinks ?? []), ...route.routes.flatMap(sinksOf)]
+/** Of a shadow and all below it, none. */
+function liveSinksOf(route: RouteConfig): string[] {
+  if (route.stage === 'shadow') return []
+  return [...(route.sinks ?? []), ...route.routes.flatMap(liveSinksOf)]
+}
+
+function nodesOf(route: RouteConfig): RouteConfig[] {
+  return [route, ...route.routes.flatMap(nodesOf)]
+}
+
+function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
+  const used = new Set(nodesOf(route).flatMap((node) => node.muteTimeIntervals))
+  return Object.keys(timeIntervals)
+    .filter((interval) => !used.has(interval))
+    .map((interval) => ({
+      path: ['time_intervals', interval],
+      problem: 'no route names it, so it mutes nothing',
+      remedy: 'name it in the mute_time_intervals of a route, or remove it',
+    }))
+}
+
+function unusualSeverities({ route, silences, inhibitRules }: Config): Finding[] {
+  return [
+    ...unknownSeverities(route, ['route']),
+    ...silences.flatMap(({ matchers }, index) =>
+      unusualIn(matchers, ['silences', index, 'matchers']),
+    ),
+    ...inhibitRules.flatMap(({ sourceMatchers, targetMatchers }, index) => [
+      ...unusualIn(sourceMatchers, ['inhibit_rules', index, 'source_matchers']),
+      ...unusualIn(targetMatchers, ['inhibit_rules', index, 'target_matchers']),
+    ]),
+  ]
 }
 
 function unknownSeverities(route: RouteConfig, path: (string | number)[]): Finding[] {
-  const here = route.matchers.flatMap((matcher, index) => {
-    const refusal = unusualSeverity(matcher)
-    return refusal ? [{ path: [...path, 'matchers', index], ...refusal }] : []
-  })
   const below = route.routes.flatMap((child, index) =>
     unknownSeverities(child, [...path, 'routes', index]),
   )
-  return [...here, ...below]
+  return [...unusualIn(route.matchers, [...path, 'matchers']), ...below]
+}
+
+function unusualIn(matchers: readonly Matcher[], path: (string | number)[]): Finding[] {
+  return matchers.flatMap((matcher, index) => {
+    const refusal = unusualSeverity(matcher)
+    return refusal ? [{ path: [...path, index], ...refusal }] : []
+  })
 }
 
 /** A route that stands after one which takes at least the same events and ends the search. */
@@ -97,11 +113,21 @@ function unreachableRoutes(parent: RouteConfig, path: (string | number)[]): Find
 }
 
 function takesAll(earlier: RouteConfig, later: RouteConfig): boolean {
-  if (earlier.continue) return false
+  if (earlier.continue || earlier.stage === 'shadow') return false
   const wanted = new Set(later.matchers.map(sameMatcher))
   return earlier.matchers.every((matcher) => wanted.has(sameMatcher(matcher)))
 }
 
 function sameMatcher({ name, operator, value }: RouteConfig['matchers'][number]): string {
   return JSON.stringify([name, operator, value])
+}
+
+/** Without `equal` one event keeps back everything that a rule's targets match. */
+function sweepingInhibitions({ inhibitRules }: Config): Finding[] {
+  return inhibitRules.flatMap(({ equal }, index) => {
+    if (equal.length > 0) return []
+    const problem = 'one source keeps back every target, whatever it is about'
+    const remedy = 'name in equal what both must have in common, such as [identifier]'
+    return [{ path: ['inhibit_rules', index], problem, remedy }]
+  })
 }

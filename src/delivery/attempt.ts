@@ -22,7 +22,7 @@ export async function attemptSend(
 ): Promise<Attempted> {
   const { metrics } = options
   const { sink, signal } = work
-  const delivery = deliveryOf(work, begun)
+  const delivery = await deliveryOf(work, begun, options)
   if (typeof delivery === 'string') {
     return { outcome: { outcome: 'dead', reason: delivery }, taken: undefined }
   }
@@ -35,6 +35,7 @@ export async function attemptSend(
     return { outcome: failed(options, work, begun, taken), taken }
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
+  await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, taken: 'ok' }
 }
 
@@ -52,7 +53,7 @@ function outcomeOf({ clock }: DelivererOptions, begun: Begun, error: SinkError):
     tries: begun.tries,
     ageMs: clock.now() - begun.createdAtMs,
     retryAfterMs,
-    members: begun.members.length,
+    members: begun.about === undefined ? begun.members.length : 1, // a summary is never halved
     random: Math.random(),
   })
   const told = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
@@ -71,14 +72,18 @@ const consequences = {
 function sayFailed(
   { logger }: DelivererOptions,
   { book, sink, ref }: Work,
-  { attempt, members }: Begun,
+  { attempt, members, total }: Begun,
   { outcome, error }: { outcome: Outcome; error: SinkError },
 ): void {
-  if (outcome.outcome === 'delivered') return
-  const what = members.length === 1 ? { uid: members[0]?.uid } : { events: members.length }
+  if (!isFailure(outcome.outcome)) return
+  const what = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
   const again = outcome.atMs === undefined ? {} : { againAt: new Date(outcome.atMs).toISOString() }
   const where = { sink: sink.name, account: book.account, ...what, ref }
   logger.warn({ ...where, attempt, ...again, err: error }, consequences[outcome.outcome])
+}
+
+function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {
+  return Object.hasOwn(consequences, word)
 }
 
 /** Tells all replicas how the sink took it; where that fails, the outcome stands all the same. */

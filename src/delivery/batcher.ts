@@ -1,7 +1,9 @@
 /** Seals what a sink has collected into batches: at most `max` items and `maxBytes` each. */
 import { peekCollection, sealBatch, type Collected } from '../ledger/collecting.ts'
 import type { Book } from '../ledger/book.ts'
-import type { Payload } from '../ledger/records.ts'
+import type { Gate, Verdict } from '../digest/gate.ts'
+import { judgedOf } from '../digest/read-members.ts'
+import { readItems, type Payload, type Suppression } from '../ledger/records.ts'
 import type { Sink } from '../sinks/sink.ts'
 
 export type FlushOutcome =
@@ -11,8 +13,20 @@ export type FlushOutcome =
 /** What a sink collected before its configuration lost `batch` goes one by one. */
 const single = { max: 1, waitMs: 0, maxBytes: 0 }
 
+export interface FlushOptions {
+  nowMs: number
+  /** Judges what is about to enter a batch; undefined: nothing is kept back. */
+  gate?: Gate | undefined
+  onSuppressed?: ((sink: string, severity: string, reason: Suppression) => void) | undefined
+}
+
 /** Seals every batch that is full or has waited long enough; says when to look again. */
-export async function flushOnce(book: Book, sink: Sink, nowMs: number): Promise<FlushOutcome> {
+export async function flushOnce(
+  book: Book,
+  sink: Sink,
+  options: FlushOptions,
+): Promise<FlushOutcome> {
+  const { nowMs } = options
   const { batch = single } = sink
   const [destination] = sink.destinations
   const batches: string[] = []
@@ -25,11 +39,46 @@ export async function flushOnce(book: Book, sink: Sink, nowMs: number): Promise<
     if (waiting.length < batch.max && dueAtMs > nowMs) {
       return { next: 'later', atMs: dueAtMs, batches }
     }
+    if ((await keepBack(book, sink, waiting, options)) > 0) continue
     const refs = fitting(sink, waiting, batch.maxBytes)
     const sealing = { sink: sink.name, destination: destination.id, waitMs: batch.waitMs }
     const sealed = await sealBatch(book, sealing, refs)
     if (sealed) batches.push(sealed)
   }
+}
+
+/** Takes out what a rule keeps from being sent; how many that were. */
+async function keepBack(
+  book: Book,
+  sink: Sink,
+  waiting: Collected[],
+  { gate, onSuppressed }: FlushOptions,
+): Promise<number> {
+  if (!gate || gate.isIdleFor(sink.name)) return 0
+  const found = await readItems(
+    book,
+    waiting.map(({ ref }) => ref),
+  )
+  const verdicts = await gate.judge(book, found.map(judgedOf))
+  const members = found.flatMap(({ ref, item }, i) => {
+    const verdict = verdicts[i]
+    if (!verdict || verdict.act === 'send') return []
+    if (verdict.act === 'suppress') onSuppressed?.(sink.name, item.severity, verdict.reason)
+    return [storedVerdict(ref, verdict)]
+  })
+  if (members.length === 0) return 0
+  const ask = { sink: sink.name, retention: book.retention, members }
+  return Number(await book.run('keep-back', JSON.stringify(ask)))
+}
+
+function storedVerdict(
+  ref: string,
+  verdict: Exclude<Verdict, { act: 'send' }>,
+): Record<string, unknown> {
+  const { rule } = verdict
+  return verdict.act === 'suppress'
+    ? { r: ref, a: 'suppress', reason: verdict.reason, rule }
+    : { r: ref, a: 'hold', reason: 'mute', rule, at: Math.floor(verdict.untilMs) }
 }
 
 /** The longest run from the start that stays within the size; never less than one. */

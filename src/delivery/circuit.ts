@@ -12,6 +12,13 @@ export interface Circuit {
   /** Nothing was sent after all: where this was the probe of a half-open circuit, the next may be it. */
   giveBack(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
+  /** Nothing is sent to a paused sink until it is resumed (undefined), by any replica. */
+  pause(sink: string, pause: SinkPause | undefined): Promise<void>
+}
+
+export interface SinkPause {
+  reason: string
+  sinceMs: number
 }
 
 export interface CircuitReading {
@@ -19,6 +26,8 @@ export interface CircuitReading {
   /** When an open circuit lets a probe through. */
   untilMs: number | undefined
   lastSuccessMs: number | undefined
+  /** Why an operator paused it; undefined: nobody did. */
+  paused: SinkPause | undefined
 }
 
 /** A probe that never reports back (its replica died) blocks the next one no longer than this. */
@@ -44,11 +53,18 @@ export function createCircuit(redis: Redis, keys: Keys): Circuit {
       await redis.del(keys.shared('circuit', sink, 'probe'))
     },
     async read(sink, nowMs) {
-      const [until, last] = await redis.hmget(keys.shared('circuit', sink), 'until', 'last_success')
+      const name = keys.shared('circuit', sink)
+      const [until, last, pause] = await redis.hmget(name, 'until', 'last_success', 'paused')
+      const paused = pause ? (JSON.parse(pause) as SinkPause) : undefined
       const untilMs = until ? Number(until) : undefined
       const lastSuccessMs = last ? Number(last) : undefined
-      if (untilMs === undefined) return { state: 'closed', untilMs, lastSuccessMs }
-      return { state: nowMs < untilMs ? 'open' : 'half_open', untilMs, lastSuccessMs }
+      if (untilMs === undefined) return { state: 'closed', untilMs, lastSuccessMs, paused }
+      return { state: nowMs < untilMs ? 'open' : 'half_open', untilMs, lastSuccessMs, paused }
+    },
+    async pause(sink, pause) {
+      const name = keys.shared('circuit', sink)
+      if (pause === undefined) await redis.hdel(name, 'paused')
+      else await redis.hset(name, 'paused', JSON.stringify(pause))
     },
   }
 }

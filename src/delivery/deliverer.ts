@@ -3,14 +3,24 @@
  * the outcome. The ledger decides what is true; a job that calls this twice does no harm.
  */
 import { randomUUID } from 'node:crypto'
-import { beginAttempt, settleAttempt, type Outcome } from '../ledger/attempts.ts'
+import type { Gate } from '../digest/gate.ts'
+import { settleMembers } from '../digest/sealed-message.ts'
+import {
+  beginAttempt,
+  settleAttempt,
+  type Outcome,
+  type SettlingBatch,
+} from '../ledger/attempts.ts'
 import type { Book } from '../ledger/book.ts'
+import type { Suppression } from '../ledger/records.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
-import type { Sink } from '../sinks/sink.ts'
+import type { Delivery, Sink } from '../sinks/sink.ts'
 import { attemptSend, tellReplicas, type Begun } from './attempt.ts'
 import type { Circuit } from './circuit.ts'
+import type { DeliveryOptions } from './delivery-of.ts'
+import { keptBack } from './kept-back.ts'
 import type { SendPace } from './send-pace.ts'
 
 /** `halves`: the sealed halves of a refused batch, to be queued. */
@@ -28,7 +38,11 @@ export interface Work {
   isStillMine: () => Promise<boolean>
 }
 
-export interface DelivererOptions {
+export interface DelivererOptions extends DeliveryOptions {
+  /** Judges what goes singly right before it goes; undefined: nothing is kept back. */
+  gate?: Gate | undefined
+  /** After a sink accepted, before the outcome is written; must not throw. */
+  onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
   pace: SendPace
   /** Names this process in the story. */
@@ -62,30 +76,56 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       const begun = await beginAttempt(work.book, work.ref, token, attemptLeaseMs)
       if (begun.status !== 'send') {
         await circuit.giveBack(work.sink.name)
+        if (begun.status === 'settling') await settleRest(options, work, begun.batch)
         return done
       }
-      const { outcome, taken } = await attemptSend(options, work, begun)
+      const kept = await keptBack(options, work, begun)
+      const { outcome, taken } = kept ?? (await attemptSend(options, work, begun))
       const attempt = { ref: work.ref, token, replica }
       const settled = await settleAttempt(work.book, attempt, outcome) // first: until then a crash repeats it
       await tellReplicas(options, work.sink, taken)
       if (settled.status !== 'settled') return done
+      if (settled.batch) await settleRest(options, work, settled.batch)
       countSettled({ metrics, clock }, work.sink.name, begun, outcome)
-      if (outcome.outcome !== 'retry') return { next: 'done', halves: settled.halves ?? [] }
-      return { next: 'later', atMs: outcome.atMs ?? clock.now(), isCircuitOpen: false }
+      return nextOf(outcome, settled.halves, clock)
     },
   }
+}
+
+function nextOf(outcome: Outcome, halves: string[] | undefined, clock: Clock): DeliverOutcome {
+  const { atMs = clock.now() } = outcome
+  if (outcome.outcome === 'retry') return { next: 'later', atMs, isCircuitOpen: false }
+  if (outcome.outcome === 'held' && !outcome.place) {
+    return { next: 'later', atMs, isCircuitOpen: false }
+  }
+  return { next: 'done', halves: halves ?? [] }
+}
+
+function settleRest(
+  { book: bookOf }: DelivererOptions,
+  { book, ref }: Work,
+  batch: SettlingBatch,
+): Promise<void> {
+  return settleMembers(book, ref, batch, bookOf)
 }
 
 function countSettled(
   { metrics, clock }: Pick<DelivererOptions, 'metrics' | 'clock'>,
   sink: string,
-  { members }: Begun,
-  { outcome }: Outcome,
+  { members, total }: Begun,
+  { outcome, reason }: Outcome,
 ): void {
-  if (outcome === 'retry') return
+  if (outcome === 'retry' || outcome === 'held') return
+  if (outcome === 'suppressed') {
+    for (const { severity } of members) {
+      metrics.suppressedTotal.inc({ sink, severity, reason: reason as Suppression })
+    }
+    metrics.itemsSettledTotal.inc({ sink, outcome }, total)
+    return
+  }
   metrics.deliveriesTotal.inc({ sink, outcome })
   if (outcome === 'split') return
-  metrics.itemsSettledTotal.inc({ sink, outcome }, members.length)
+  metrics.itemsSettledTotal.inc({ sink, outcome }, total)
   if (outcome === 'dead') return
   for (const { severity, payload } of members) {
     const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())

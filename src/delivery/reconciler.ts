@@ -7,6 +7,7 @@ import {
   holdOrphan,
   releaseDetail,
   returnOrphans,
+  type Gathering,
   type MadeWork,
   type SinkModes,
 } from '../ledger/collecting.ts'
@@ -39,6 +40,8 @@ export interface ReconcilerOptions {
   modes: SinkModes
   queue: WorkQueue
   release: (account: string, made: MadeWork[]) => Promise<void>
+  /** By destination: where what is taken back waits for company; empty where it goes singly. */
+  returnPlaces: (sink: string) => Record<string, Gathering>
   /** Only the active configuration may call a sink unknown, or known again. */
   confirmGeneration: () => Promise<boolean>
   clock: Clock
@@ -60,7 +63,9 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
         for (const sink of await sinksOf(book)) {
           const isKnown = Object.hasOwn(options.modes, sink)
           if (isKnown) sum.added += await requeue(options, book, sink, await nextPage(book, sink))
-          else if (mayHold) addHeld(sum, sink, await hold(book, await nextPage(book, sink)))
+          else if (mayHold) {
+            addHeld(sum, sink, await hold(options, book, await nextPage(book, sink)))
+          }
         }
         if (mayHold) sum.returned += await takeBack(options, book)
       }
@@ -120,15 +125,20 @@ function addHeld(sum: Reconciled, sink: string, count: number): void {
   if (count > 0 && !sum.unknownSinks.includes(sink)) sum.unknownSinks.push(sink)
 }
 
-async function hold(book: Book, due: string[]): Promise<number> {
-  for (const ref of due) await holdOrphan(book, ref)
+async function hold({ books }: ReconcilerOptions, book: Book, due: string[]): Promise<number> {
+  for (const ref of due) {
+    // a digest may have members in other books too
+    const others = parseRef(ref).kind === 'batch' ? books.filter((other) => other !== book) : []
+    for (const other of others) await holdOrphan(other, ref)
+    await holdOrphan(book, ref)
+  }
   return due.length
 }
 
-async function takeBack({ modes }: ReconcilerOptions, book: Book): Promise<number> {
+async function takeBack({ modes, returnPlaces }: ReconcilerOptions, book: Book): Promise<number> {
   let returned = 0
   for (const [sink, mode] of Object.entries(modes)) {
-    returned += await returnOrphans(book, sink, mode, 100)
+    returned += await returnOrphans(book, { sink, mode, places: returnPlaces(sink) }, 100)
   }
   return returned
 }

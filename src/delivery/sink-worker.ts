@@ -11,7 +11,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { flushOnce } from './batcher.ts'
+import { flushOnce, type FlushOptions } from './batcher.ts'
 import type { Deliverer } from './deliverer.ts'
 import { queueNameOf, type WorkJob, type WorkQueue } from './work-queue.ts'
 
@@ -21,7 +21,7 @@ export interface SinkWorker {
   close(): Promise<void>
 }
 
-export interface SinkWorkerOptions {
+export interface SinkWorkerOptions extends Omit<FlushOptions, 'nowMs'> {
   book: (account: string) => Book | undefined
   deliverer: Deliverer
   queue: WorkQueue
@@ -120,7 +120,9 @@ async function flush(
   sink: Sink,
   book: Book,
 ): Promise<Next | undefined> {
-  const flushed = await flushOnce(book, sink, options.clock.now())
+  const { gate, onSuppressed } = options
+  const flushing = { nowMs: options.clock.now(), gate, onSuppressed }
+  const flushed = await flushOnce(book, sink, flushing)
   await addBatches(options, sink, book, flushed.batches)
   return flushed.next === 'later' ? { atMs: flushed.atMs, isCircuitOpen: false } : undefined
 }

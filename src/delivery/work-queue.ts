@@ -54,7 +54,7 @@ export function createWorkQueue(redis: Redis, keys: Keys, sinks: Map<string, Sin
   return {
     add,
     addMade(account, made) {
-      const ready = made.filter(({ kind }) => kind !== 'detail').map(workOf)
+      const ready = made.filter(({ kind }) => kind === 'single' || kind === 'collect').map(workOf)
       const byRef = new Map(ready.map((item) => [item.ref, item]))
       return add(account, [...byRef.values()])
     },

@@ -6,7 +6,7 @@ export interface ThreatEvent {
   kind: 'event' | 'credential' | 'report'
   /** The item's type as the service names it, e.g. `stealer_log`; open. */
   type: string
-  /** The uid's second segment. */
+  /** The uid's second segment; of a credential the id of its source, empty where it has none. */
   source: string
   /** The severity that counts: the tenant's override when there is one. */
   severity: Severity

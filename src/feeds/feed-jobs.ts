@@ -1,7 +1,8 @@
 /**
- * One perpetual job for each feed: at the end of a turn it goes back to sleep until the next poll is
- * due. The job's id exists once, so one replica polls a feed at a time; the commit's fence, not the
- * job, is what makes that safe.
+ * One perpetual job for each feed, and one for its sweep: at the end of a turn it goes back to sleep
+ * until the next one is due. The job's id exists once, so one replica does it at a time; the commit's
+ * fence, not the job, is what makes that safe. A sweep that waits for spare budget never holds up the
+ * feed itself.
  */
 import { DelayedError, Queue, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
@@ -12,7 +13,7 @@ import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import { nextPollMs } from './next-poll.ts'
-import type { PollOutcome, Poller } from './poller.ts'
+import type { PollOutcome, Poller, TurnAsked } from './poller.ts'
 
 export interface FeedJobs {
   start(): void
@@ -35,7 +36,7 @@ export interface FeedJobsOptions {
 
 export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   const { feeds, redis, keys, clock, logger, isActive } = options
-  const byJob = new Map(feeds.map((feed) => [jobIdOf(feed), feed]))
+  const byJob = new Map(feeds.flatMap(worksOf).map((work) => [jobIdOf(work), work]))
   const turn = createTurn(options)
   const left = new Set<string>()
   const stopping = new AbortController()
@@ -45,7 +46,7 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
     ...connection,
     ...workerSettings,
     autorun: false,
-    concurrency: Math.max(1, Math.min(feeds.length, 100)),
+    concurrency: Math.max(1, Math.min(byJob.size, 100)),
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'feed worker error'))
@@ -53,17 +54,18 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   worker.on('error', standStill.afterError)
 
   async function process(job: Job, token?: string): Promise<void> {
-    const feed = byJob.get(job.id ?? '')
-    if (!feed) return // a feed of another configuration: its own replicas poll it
-    const nextMs = isForOthers(feed) ? await leaveIt() : await turn(feed, stopping.signal)
+    const work = byJob.get(job.id ?? '')
+    if (!work) return // a feed of another configuration: its own replicas poll it
+    const nextMs = isForOthers(work) ? await leaveIt() : await turn(work, stopping.signal)
     await job.moveToDelayed(nextMs, token)
     throw new DelayedError()
   }
 
   /** True at most every other time: nobody else may be there. */
-  function isForOthers({ name }: PolledFeed): boolean {
-    if (isActive() || left.delete(name)) return false
-    left.add(name)
+  function isForOthers(work: FeedWork): boolean {
+    const id = jobIdOf(work)
+    if (isActive() || left.delete(id)) return false
+    left.add(id)
     return true
   }
 
@@ -97,46 +99,79 @@ const headStartMs = 1_000
 const waitingFor: Partial<Record<PollOutcome['status'], string>> = {
   superseded: 'a newer configuration polls this feed; this replica does not',
   full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
+  paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
+  quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
+}
+
+/** What a job does for a feed. */
+interface FeedWork {
+  feed: PolledFeed
+  kind: TurnAsked['kind']
+}
+
+function worksOf(feed: PolledFeed): FeedWork[] {
+  return [{ feed, kind: 'feed' }, ...(feed.sweep ? [{ feed, kind: 'sweep' } as const] : [])]
 }
 
 /** One turn of one feed; resolves with the time of the next one and never throws. */
-function createTurn({
-  poller,
-  clock,
-  logger,
-}: FeedJobsOptions): (feed: PolledFeed, signal: AbortSignal) => Promise<number> {
+function createTurn(
+  options: FeedJobsOptions,
+): (work: FeedWork, signal: AbortSignal) => Promise<number> {
+  const { clock } = options
   const failures = new Map<string, number>()
-  const waiting = new Map<string, string | undefined>()
+  const due = new Map<string, number>()
+  const sayWaiting = createWaitingWords(options.logger)
 
-  async function poll(feed: PolledFeed, signal: AbortSignal): Promise<PollOutcome> {
-    try {
-      return await poller.pollOnce(feed, signal)
-    } catch (error) {
-      logger.error(
-        { feed: feed.name, err: error },
-        'poll broke off; it starts again from the ledger',
-      )
-      return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
-    }
+  return async (work, signal) => {
+    const startedMs = clock.now()
+    const id = jobIdOf(work)
+    const dueSinceMs = Math.min(due.get(id) ?? startedMs, startedMs)
+    const outcome = await poll(options, work, { signal, dueSinceMs })
+    const count = outcome.status === 'failed' ? (failures.get(id) ?? 0) + 1 : 0
+    failures.set(id, count)
+    if (work.kind === 'feed') sayWaiting(work.feed, outcome.status)
+    const nextMs = nextOf(work, outcome, { startedMs, nowMs: clock.now(), failures: count })
+    due.set(id, nextMs)
+    return nextMs
   }
+}
 
-  /** Once when it begins: the job comes back every few seconds. */
-  function sayWaiting({ name: feed }: PolledFeed, status: PollOutcome['status']): void {
+async function poll(
+  { poller, logger }: FeedJobsOptions,
+  { feed, kind }: FeedWork,
+  asked: { signal: AbortSignal; dueSinceMs: number },
+): Promise<PollOutcome> {
+  try {
+    return await poller.pollOnce(feed, { kind, ...asked })
+  } catch (error) {
+    const said = `${kind === 'sweep' ? 'sweep' : 'poll'} broke off; it starts again from the ledger`
+    logger.error({ feed: feed.name, err: error }, said)
+    return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
+  }
+}
+
+/** A sweep that is read to its end asks at once when the next one is due. */
+function nextOf(
+  { feed, kind }: FeedWork,
+  outcome: PollOutcome,
+  times: { startedMs: number; nowMs: number; failures: number },
+): number {
+  if (kind === 'sweep' && outcome.status === 'caught_up') return times.nowMs
+  return nextPollMs(feed, outcome, times)
+}
+
+/** Once when it begins: the job comes back every few seconds. */
+function createWaitingWords(
+  logger: Logger,
+): (feed: PolledFeed, status: PollOutcome['status']) => void {
+  const waiting = new Map<string, string | undefined>()
+  return ({ name: feed }, status) => {
     const why = waitingFor[status]
     if (why !== undefined && waiting.get(feed) !== why) logger.warn({ feed }, why)
     waiting.set(feed, why)
   }
-
-  return async (feed, signal) => {
-    const startedMs = clock.now()
-    const outcome = await poll(feed, signal)
-    const count = outcome.status === 'failed' ? (failures.get(feed.name) ?? 0) + 1 : 0
-    failures.set(feed.name, count)
-    sayWaiting(feed, outcome.status)
-    return nextPollMs(feed, outcome, { startedMs, nowMs: clock.now(), failures: count })
-  }
 }
 
-function jobIdOf(feed: PolledFeed): string {
-  return `feed.${feed.account}.${feed.name}`
+function jobIdOf({ feed, kind }: FeedWork): string {
+  return `${kind}.${feed.account}.${feed.name}`
 }

@@ -1,58 +1,73 @@
 import type { FeedState, Walk } from '../ledger/feed-state.ts'
 import { ServiceError } from '../service/service-error.ts'
-import type { WireSearchPage } from '../service/wire.ts'
+import type { FeedPage } from './feed-type.ts'
+import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
-import { bodyOf, walkAfterRefusal, walkFor } from './walk.ts'
+import { walkAfterRefusal, walkInSmallerPages } from './walk.ts'
 
-export interface FetchedPage {
-  page: WireSearchPage
-  /** This machine's wall clock, ms. */
-  requestedAtMs: number
-  /** The walk that the page belongs to; a new one where the stored cursor could not be used. */
+export interface FetchedPage extends FeedPage {
+  /** The walk that the page belongs to; a new one where the stored one could not go on. */
   walk: Walk
 }
 
-/** The next page of the feed's walk. A cursor that the service refuses begins a new walk at once. */
+/**
+ * The next page of a walk. Where the service refuses the cursor, or its gateway gives up on so large a
+ * page, another walk begins at once.
+ */
 export async function fetchPage(
   options: PollerOptions,
   turn: PollTurn,
   state: FeedState,
+  walk: Walk,
 ): Promise<FetchedPage> {
-  const walk = walkFor(turn.feed, state)
-  if (walk !== state.walk) sayReset(options, turn.feed, walk)
   try {
-    return await search(options, turn, walk)
+    const fetched = await ask(options, turn, walk)
+    const stored = turn.kind === 'sweep' ? state.sweep.walk : state.walk
+    const isNew = walk.startedAtMs !== stored?.startedAtMs || walk.reason !== stored.reason
+    if (isNew) sayReset(options, turn.feed, walk)
+    return fetched
   } catch (error) {
-    if (walk.cursor === null || !refusesCursor(error)) throw error
-    const fresh = walkAfterRefusal(turn.feed, state)
-    sayReset(options, turn.feed, fresh)
-    return search(options, turn, fresh)
+    const fresh = walkAfter(error, turn, state, walk)
+    if (!fresh) throw error
+    return fetchPage(options, turn, state, fresh)
   }
 }
 
-async function search(
-  { client }: PollerOptions,
-  { feed, signal, dueSinceMs }: PollTurn,
+/** The walk that goes on where this one cannot; undefined where another would fare no better. */
+function walkAfter(
+  error: unknown,
+  { feed, kind, signal }: PollTurn,
+  state: FeedState,
   walk: Walk,
-): Promise<FetchedPage> {
-  const answer = await client(feed.account).searchGroupEvents({
-    groupId: feed.identifierGroup,
-    body: bodyOf(walk),
-    turn: { kind: 'feed', name: feed.name, dueSinceMs },
-    tier: feed.tier,
-    signal,
-  })
-  return { ...answer, walk }
+): Walk | undefined {
+  if (!(error instanceof ServiceError) || signal.aborted) return undefined
+  // the gateway gives up after some 30 s (facts.md 2.3), as we do
+  const isTooSlow = error.status === 504 || error.reason === 'timeout'
+  if (isTooSlow) return walkInSmallerPages(feed, state, walk)
+  // a refused cursor shows as a refused request; nothing public says with which status
+  if (error.reason !== 'rejected' || walk.cursor === null) return undefined
+  if (kind === 'sweep') return { ...walk, cursor: null, reason: 'cursor_refused' }
+  return walkAfterRefusal(feed, state)
 }
 
-/** A refused cursor shows as a refused request; nothing public says with which status. */
-function refusesCursor(error: unknown): boolean {
-  return error instanceof ServiceError && error.reason === 'rejected'
+async function ask(
+  { client }: PollerOptions,
+  { feed, kind, signal, dueSinceMs }: PollTurn,
+  walk: Walk,
+): Promise<FetchedPage> {
+  const turn = { kind, name: feed.name, dueSinceMs }
+  const answer = await typeOf(feed).fetch(feed, {
+    client: client(feed.account),
+    walk,
+    turn,
+    signal,
+  })
+  return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk }
 }
 
 function sayReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Walk): void {
-  if (reason === 'first') return
+  if (reason === 'first' || reason === 'again') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
   logger.warn({ feed: feed.name, reason }, 'a new walk begins, with overlap')
 }

@@ -18,6 +18,9 @@ const cookieHeader = /((?:set-)?cookie["']?[ \t]{0,3}:[ \t]{0,3})([^\r\n]+)/giu
 const bareLine = /^([ \t]*[^\s:]{1,100}:)(?!\/\/|\d{1,2}(?::|$))(\S+)[ \t]*$/u
 const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}[ \t]*$/u
 
+const identityPair =
+  /^((?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]+[\s:|;,]+[^\s:|;,]+|[^\s:|;,]*)[\s:|;,]+)(?!\/\/)(.+)$/isu
+
 /**
  * Masks what in free text reads as a secret: the second half of `mail:secret`, `site:user:secret` and
  * `scheme://user:secret@host`, what follows "password:" and its like, cookie and authorization
@@ -37,6 +40,15 @@ export function maskLogins(text: string): string {
     .replace(/\S+/gu, (word) => word.replace(sitePair, masking))
     .replace(addressWithLogin, masking)
     .replace(emailPair, masking)
+}
+
+/**
+ * As `maskText`, for a field that should hold a login alone, and holds `login:secret` where a dump was
+ * read badly: whatever follows the login is masked as one, whichever of `: | ; ,`, tab or space comes
+ * between. An address with a scheme may stand before the login.
+ */
+export function maskIdentity(text: string): string {
+  return maskText(text.trim().replace(identityPair, masking), true)
 }
 
 /** The service wraps matched terms in mark tags; they would split what the masks look for. */

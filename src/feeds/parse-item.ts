@@ -1,7 +1,8 @@
-import type { z } from 'zod'
+import { ownUidPrefixes } from '../events/own-feed.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import { parseTimestamp } from '../service/timestamps.ts'
 import { wireSearchItem, type WireSearchItem } from '../service/wire.ts'
+import { itemProblem } from './item-problem.ts'
 import { cut, maskHighlights } from './mask-secrets.ts'
 import { maskLogins, maskText } from './mask-text.ts'
 
@@ -21,7 +22,6 @@ const limits = {
   extract: 500,
   /** What of an extract is read, for the masks to see whole words. */
   extractRead: 4000,
-  problem: 300,
 } as const
 
 export type ParsedItem =
@@ -33,7 +33,7 @@ export type ParsedItem =
  * One item of a search page, as understood. Never throws. Bounded: at most 20 highlight fields of 5
  * extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; what is cut ends
  * in "…". Secrets are masked, mark tags removed. Items that would be ambiguous as a key (a uid too
- * long, with control characters or half characters) are refused.
+ * long, with control characters or half characters), or would pass for Tocsin's own, are refused.
  */
 export function parseItem(
   raw: unknown,
@@ -43,7 +43,7 @@ export function parseItem(
   const uid = parsed.success ? parsed.data.metadata.uid : uidIn(raw)
   const uidProblem = uid === null ? null : problemOfUid(uid, maxUidLength)
   if (uidProblem !== null) return { ok: false, uid: null, problem: uidProblem }
-  if (!parsed.success) return { ok: false, uid, problem: problemOf(parsed.error) }
+  if (!parsed.success) return { ok: false, uid, problem: itemProblem(parsed.error) }
   return { ok: true, event: toEvent(parsed.data) }
 }
 
@@ -138,13 +138,8 @@ function problemOfUid(uid: string, maxLength: number): string | null {
     return `metadata.uid: ${uid.length} characters, more than the ${maxLength} that are taken`
   }
   if (!uid.isWellFormed()) return 'metadata.uid: holds half of a surrogate pair'
-  return /\p{Cc}/u.test(uid) ? 'metadata.uid: holds control characters' : null
-}
-
-/** The first mistake: `tenant_metadata.tags.3: Invalid input: expected string, received number`. */
-function problemOf(error: z.ZodError): string {
-  const issue = error.issues[0]
-  const path = issue === undefined ? '' : issue.path.map(String).join('.')
-  const problem = `${path === '' ? 'item' : path}: ${issue?.message ?? 'not readable'}`
-  return cut(problem.replaceAll(/\p{Cc}/gu, ' '), limits.problem)
+  if (/\p{Cc}/u.test(uid)) return 'metadata.uid: holds control characters'
+  return Object.values(ownUidPrefixes).some((prefix) => uid.startsWith(prefix))
+    ? "metadata.uid: this uid is reserved for Tocsin's own messages"
+    : null
 }

@@ -1,7 +1,16 @@
-import type { FeedConfig } from './config.ts'
+import type {
+  CredentialSearchFeedConfig,
+  CredentialsFeedConfig,
+  EventsFeedConfig,
+  FeedConfig,
+} from './config.ts'
 
 /** A feed as it is polled. */
-export interface PolledFeed extends FeedConfig {
-  /** Base URL and tenant of its account: elsewhere its cursor means nothing. */
-  scope: string
-}
+export type PolledFeed = Polled<
+  EventsFeedConfig | CredentialsFeedConfig | CredentialSearchFeedConfig
+>
+
+/** `scope`: base URL and tenant of its account: elsewhere its cursor means nothing. */
+export type Polled<Config extends FeedConfig> = Config extends FeedConfig
+  ? Config & { scope: string }
+  : never

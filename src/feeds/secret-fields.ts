@@ -17,7 +17,7 @@ export type Treatment =
 const secretStems =
   /passw(?:or)?d|passphrase|passcode|passwort|secret|token|apikey|accesskey|privatekey|secretkey|sessionid|authorization|cvv/u
 const secretWords = new Set(
-  'pass pwd pw hash hashes ntlm pin otp totp cvc cvn ssn pan cardnumber authkey psk jwt bearer mnemonic seed'.split(
+  'pass pwd pw plaintext cleartext hash hashes ntlm pin otp totp cvc cvn ssn pan cardnumber authkey psk jwt bearer mnemonic seed'.split(
     ' ',
   ),
 )

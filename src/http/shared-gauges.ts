@@ -14,12 +14,29 @@ export interface SharedGaugesOptions {
   redis: Redis
   metrics: Metrics
   books: Book[]
-  feeds: readonly { name: string; account: string }[]
+  feeds: readonly { name: string; account: string; quotaReserve?: number | undefined }[]
   sinks: readonly string[]
-  circuitOf: (
-    sink: string,
-  ) => Promise<{ state: 'closed' | 'open' | 'half_open'; lastSuccessMs: number | undefined }>
+  circuitOf: (sink: string) => Promise<SinkReading>
   isAccountPaused: (account: string) => Promise<boolean>
+  /** undefined for a sink without a digest; not asked before anything is delivered. */
+  digestOf?: ((sink: string) => Promise<DigestReading | undefined>) | undefined
+  /** When each sink last accepted a canary, ms. */
+  canaries?: Record<string, number> | undefined
+  silencesActive?: number | undefined
+  /** Searches left of an account's quota, and whether a feed keeps its reserve. */
+  searchesRemaining?: ((account: string) => Promise<number | undefined>) | undefined
+}
+
+interface SinkReading {
+  state: 'closed' | 'open' | 'half_open'
+  lastSuccessMs: number | undefined
+  paused?: object | undefined
+}
+
+interface DigestReading {
+  items: number
+  lastSentMs: number | undefined
+  nextDueMs: number
 }
 
 export async function setSharedGauges(options: SharedGaugesOptions): Promise<void> {
@@ -31,7 +48,21 @@ export async function setSharedGauges(options: SharedGaugesOptions): Promise<voi
     ...options.sinks.map((sink) => setSink(options, sink, accountings)),
     ...removedSinks(options, accountings).map((sink) => setWaiting(options, sink, accountings)),
     ...books.map((book) => setAccount(options, book.account)),
+    ...options.sinks.map((sink) => setDigest(options, sink)),
   ])
+  const { metrics, canaries = {}, silencesActive = 0 } = options
+  metrics.silencesActive.set(silencesActive)
+  for (const [sink, atMs] of Object.entries(canaries)) {
+    metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
+  }
+}
+
+async function setDigest({ metrics, digestOf }: SharedGaugesOptions, sink: string): Promise<void> {
+  const digest = await digestOf?.(sink)
+  if (!digest) return
+  metrics.digestItems.set({ sink }, digest.items)
+  metrics.digestLastSentTimestampSeconds.set({ sink }, (digest.lastSentMs ?? 0) / 1000)
+  metrics.digestNextDueTimestampSeconds.set({ sink }, digest.nextDueMs / 1000)
 }
 
 async function setRedis({ redis, metrics }: SharedGaugesOptions): Promise<void> {
@@ -42,8 +73,8 @@ async function setRedis({ redis, metrics }: SharedGaugesOptions): Promise<void> 
 }
 
 async function setFeed(
-  { books, metrics }: SharedGaugesOptions,
-  { name, account }: { name: string; account: string },
+  { books, metrics, searchesRemaining }: SharedGaugesOptions,
+  { name, account, quotaReserve = 0 }: SharedGaugesOptions['feeds'][number],
   accountings: Accounting[],
 ): Promise<void> {
   const index = books.findIndex((book) => book.account === account)
@@ -56,6 +87,14 @@ async function setFeed(
   metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
   metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
+  const sweptMs = state.sweep.lastCompletedMs ?? 0
+  metrics.feedSweepLastCompletedTimestampSeconds.set(feed, sweptMs / 1000)
+  metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
+  const remaining = (await searchesRemaining?.(account)) ?? Infinity
+  metrics.feedPaused.set(
+    { ...feed, reason: 'quota' },
+    quotaReserve > 0 && remaining <= quotaReserve ? 1 : 0,
+  )
 }
 
 /** Sinks that left the configuration while something waited for them. */
@@ -101,12 +140,15 @@ async function setSink(
     metrics.sinkCircuitState.set({ sink, state }, circuit.state === state ? 1 : 0)
   }
   metrics.sinkLastSuccessTimestampSeconds.set({ sink }, (circuit.lastSuccessMs ?? 0) / 1000)
+  metrics.sinkPaused.set({ sink }, circuit.paused ? 1 : 0)
 }
 
 async function setAccount(
-  { metrics, isAccountPaused }: SharedGaugesOptions,
+  { metrics, isAccountPaused, searchesRemaining }: SharedGaugesOptions,
   account: string,
 ): Promise<void> {
+  const remaining = await searchesRemaining?.(account)
+  if (remaining !== undefined) metrics.apiSearchesRemaining.set({ account }, remaining)
   const isPaused = await isAccountPaused(account)
   metrics.accountPaused.set({ account, reason: 'auth' }, isPaused ? 1 : 0)
 }

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { severityRank } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import type { Book } from '../ledger/book.ts'
-import type { MadeWork } from '../ledger/collecting.ts'
+import { storedGathering, type Gathering, type MadeWork } from '../ledger/collecting.ts'
 import type { Walk } from '../ledger/feed-state.ts'
 import type { Payload, StoredDecision } from '../ledger/records.ts'
 
@@ -20,15 +20,54 @@ const maxRawLength = 16_384
 export interface RoutedEvent {
   event: ThreatEvent
   decisions: StoredDecision[]
-  items: { sink: string; destination: string; routes: string[] }[]
+  items: PlannedItem[]
   wantsDetail: boolean
+  /** Older than the feed's floor: marked and counted as `baseline`, nothing more. */
+  isBaseline?: boolean
+  /** A leaked credential's likeness, where the feed recognises the same pair in other sources. */
+  pair?: CredentialPair
+  /** The leaked secret, encrypted; only where a sink reveals. */
+  sealedSecret?: string
+  /** What it keeps others from being told, and for how long. */
+  inhibits?: { key: string; windowMs: number }[]
 }
 
-/** Something in a page that is not an event. `raw` is canonical JSON with secrets masked. */
+/** One item to be created. */
+export interface PlannedItem {
+  sink: string
+  destination: string
+  /** The first decides about muting and grouping. */
+  routes: string[]
+  /** Only recorded: its first route is in `stage: shadow`. */
+  isShadow?: boolean
+  /** Where it waits for company; undefined: it goes alone, or into its sink's batch. */
+  gathering?: Gathering
+  /** The digest that lists it as sent already. */
+  toldIn?: string
+}
+
+export interface CredentialPair {
+  /** A digest of what it is recognised by, under a key that is not in Redis: nobody can test a guess there. */
+  id: string
+  /** The source that shows it. */
+  source: string
+  /** How long a pair is remembered, ms. */
+  forMs: number
+  /** Whether a destination that had the pair gets it again from another source. */
+  isSentAgain: boolean
+}
+
+/** Something in a page that is not an event. */
 export interface MalformedItem {
   uid: string | null
   problem: string
+  /** What is kept to look at: canonical JSON with secrets masked. */
   raw: string
+  /**
+   * Canonical JSON of the whole, secrets included: by its keyed digest the item is known again. Never
+   * stored. Without it `raw` counts, and items that differ in what is masked are the same.
+   */
+  identity?: string
 }
 
 export interface Page {
@@ -39,12 +78,32 @@ export interface Page {
   generation: number
   /** The walk with its cursor after this page. */
   walk: Walk
+  /**
+   * Set: the page belongs to the feed's sweep, which has a fence, a walk and times of its own. An event
+   * created before `lateBeforeMs` (the tail's position when the sweep began) that is new is late.
+   */
+  sweep?: { lateBeforeMs: number | undefined }
   /** When the request for this page left, wall clock ms. */
   requestedAtMs: number
   isCaughtUp: boolean
+  /** A page of which everything is known is the end too. */
+  endsWhenKnown?: boolean
   isBackfilling: boolean
   events: RoutedEvent[]
   malformed: MalformedItem[]
+}
+
+/** What became of a page's items. */
+export interface PageCounts {
+  fetched: number
+  new: number
+  duplicate: number
+  quarantined: number
+  baseline: number
+  /** Of the new: found by a sweep that looked behind the tail. */
+  late: number
+  /** Of the duplicates: more severe than before, routed again. */
+  raised: number
 }
 
 export type Accepted =
@@ -52,7 +111,9 @@ export type Accepted =
   | { status: 'superseded' }
   | {
       status: 'committed'
-      counts: { fetched: number; new: number; duplicate: number; quarantined: number }
+      counts: PageCounts
+      /** The walk was read to its end. */
+      isEnded: boolean
       /** Work to be queued at once; the reconciler would find it too. */
       made: MadeWork[]
       /** Those of the page's events that this feed had not shown before. */
@@ -65,9 +126,10 @@ export async function acceptPage(
   page: Page,
   batchWaitMs: (sink: string) => number | undefined,
 ): Promise<Accepted> {
-  const payloads = page.events.map(({ event }): Payload => ({
+  const payloads = page.events.map(({ event, sealedSecret }): Payload => ({
     event,
     fetchedAtMs: page.requestedAtMs,
+    ...(sealedSecret !== undefined && { sealedSecret }),
   }))
   const answer = await book.ask<StoredAnswer>(
     'commit-page',
@@ -80,6 +142,7 @@ export async function acceptPage(
   return {
     status: 'committed',
     counts: answer.counts,
+    isEnded: answer.ended ?? false,
     made: answer.made ?? [],
     newEvents: page.events.filter((_event, place) => answer.fresh?.includes(place)),
   }
@@ -87,7 +150,8 @@ export async function acceptPage(
 
 interface StoredAnswer {
   status: 'committed' | 'stale' | 'superseded'
-  counts: { fetched: number; new: number; duplicate: number; quarantined: number }
+  counts: PageCounts
+  ended?: boolean
   made?: MadeWork[]
   fresh?: number[]
 }
@@ -100,6 +164,8 @@ function askOf(
   const newest = Math.max(...page.events.map(({ event }) => event.createdAtMs ?? 0), 0)
   return {
     feed: page.feed,
+    of: page.sweep ? 'sweep_' : '',
+    late_before: page.sweep?.lateBeforeMs,
     seq: page.sequence,
     cid: randomUUID(),
     gen: page.generation,
@@ -109,6 +175,7 @@ function askOf(
     detail_wait: detailWaitMs,
     requested: Math.floor(page.requestedAtMs),
     caught_up: page.isCaughtUp,
+    known_ends: page.endsWhenKnown ?? false,
     backfill: page.isBackfilling,
     ...(newest > 0 && { newest }),
     events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
@@ -119,37 +186,57 @@ function askOf(
 function storedEvent(
   { digests }: Book,
   { feed, labels }: Page,
-  { event, decisions, items, wantsDetail }: RoutedEvent,
+  routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
+  const { event, decisions, items, wantsDetail, isBaseline = false, pair, inhibits = [] } = routed
   return {
     u: event.uid,
     rid: digests.recordId(event.uid),
     sv: event.severity,
     rk: severityRank(event.severity),
     ty: event.type,
-    seen: digests.seenMark(feed, event.uid),
+    seen: isBaseline ? digests.baselineMark(feed, event.uid) : digests.seenMark(feed, event.uid),
+    bl: isBaseline,
+    ca: event.createdAtMs ?? undefined,
+    cl: closedBy(event),
     l: labels,
     w: decisions,
     dt: wantsDetail,
-    items: items.map(({ sink, destination, routes }) => ({
-      d: destination,
-      k: sink,
-      q: routes,
-      ...digests.claimMark(event.uid, event.severity, destination),
-      bw: batchWaitMs(sink),
+    ih: inhibits.map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
+    pr: pair && {
+      id: pair.id,
+      src: pair.source,
+      ms: pair.forMs,
+      again: pair.isSentAgain,
+    },
+    items: items.map((item) => ({
+      d: item.destination,
+      k: item.sink,
+      q: item.routes,
+      ...digests.claimMark(event.uid, event.severity, item.destination),
+      bw: batchWaitMs(item.sink),
+      sh: item.isShadow ?? false,
+      g: item.gathering && storedGathering(item.gathering),
+      li: item.toldIn,
     })),
   }
+}
+
+/** Believed from its times only: that an event is no longer shown proves nothing. */
+function closedBy({ ignoredAtMs, remediatedAtMs }: ThreatEvent): string | undefined {
+  if (remediatedAtMs !== null) return 'remediated'
+  return ignoredAtMs === null ? undefined : 'ignored'
 }
 
 function storedMalformed(
   { digests }: Book,
   feed: string,
-  { uid, problem, raw }: MalformedItem,
+  { uid, problem, raw, identity = raw }: MalformedItem,
 ): Record<string, unknown> {
   return {
-    ...digests.malformedMark(feed, raw),
-    rid: digests.recordId(raw),
+    ...digests.malformedMark(feed, identity),
+    rid: digests.recordId(identity),
     ...(uid !== null && { uid }),
     problem,
   }

@@ -10,7 +10,13 @@ export interface FeedAccount {
   new: number
   duplicate: number
   quarantined: number
-  /** fetched − new − duplicate − quarantined; 0, or there is a defect. */
+  /** Older than the feed's floor: marked, and nothing more. */
+  baseline: number
+  /** Of the new ones: created before the tail's position when the sweep that found them began. */
+  late: number
+  /** Of the duplicates: come back more severe, and routed again. */
+  raised: number
+  /** fetched − new − duplicate − quarantined − baseline; 0, or there is a defect. */
   unaccounted: number
 }
 
@@ -42,7 +48,8 @@ export async function readAccounting(book: Book): Promise<Accounting> {
     if (kind === 's') addToSink((accounting.sinks[name] ??= noSink()), [word, state], Number(text))
   }
   for (const feed of Object.values(accounting.feeds)) {
-    feed.unaccounted = feed.fetched - feed.new - feed.duplicate - feed.quarantined
+    const ended = feed.new + feed.duplicate + feed.quarantined + feed.baseline
+    feed.unaccounted = feed.fetched - ended
   }
   for (const sink of Object.values(accounting.sinks)) {
     const ended = sink.delivered + sink.dead + sink.suppressed + sink.diverted
@@ -76,7 +83,8 @@ function byName<Value>(): Record<string, Value> {
 }
 
 function noFeed(): FeedAccount {
-  return { fetched: 0, new: 0, duplicate: 0, quarantined: 0, unaccounted: 0 }
+  const counts = { fetched: 0, new: 0, duplicate: 0, quarantined: 0, baseline: 0 }
+  return { ...counts, late: 0, raised: 0, unaccounted: 0 }
 }
 
 function noSink(): SinkAccount {
@@ -84,10 +92,19 @@ function noSink(): SinkAccount {
   return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0 }
 }
 
+const feedWords = [
+  'fetched',
+  'new',
+  'duplicate',
+  'quarantined',
+  'baseline',
+  'late',
+  'raised',
+] as const
+
 function addToFeed(feed: FeedAccount, word: string, count: number): void {
-  if (word === 'fetched' || word === 'new' || word === 'duplicate' || word === 'quarantined') {
-    feed[word] += count
-  }
+  const known = feedWords.find((name) => name === word)
+  if (known) feed[known] += count
 }
 
 const sinkWords = ['created', 'replayed', 'delivered', 'dead', 'suppressed', 'diverted'] as const

@@ -1,11 +1,14 @@
 /** Attempts: one script before a send, one after it. Between them an item is `sending`, and only then. */
 import type { Book } from './book.ts'
+import { storedGathering, type Gathering } from './collecting.ts'
 import { itemId } from './digests.ts'
 import type { Payload } from './records.ts'
 
 /** What a send needs, or why there is nothing to send. */
 export type BegunAttempt =
   | { status: 'missing' | 'final' }
+  /** A summary whose answer is known: only its members are left to be settled. */
+  | { status: 'settling'; batch: SettlingBatch }
   | {
       status: 'send'
       attempt: number
@@ -15,16 +18,35 @@ export type BegunAttempt =
       tries: number
       createdAtMs: number
       destination: string
+      /** Empty for a summary, whose members are read apart. */
       members: AttemptMember[]
+      /** Of a summary: what is kept of it (JSON), and how many events it stands for. */
+      about: string | undefined
+      total: number
     }
+
+/** A summary as stored, once its outcome is known. */
+export interface SettlingBatch {
+  /** The outcome. */
+  o: 'delivered' | 'dead'
+  /** Attempts, their notes, and how many answers were lost. */
+  n: number
+  h?: unknown
+  rr?: number
+  about?: string
+}
 
 export interface AttemptMember {
   id: string
+  recordId: string
   uid: string
   severity: string
   routes: string[]
   feed: string
   labels: Record<string, string>
+  raisedFrom: string | undefined
+  /** What people did with it at the service. */
+  closed: 'ignored' | 'remediated' | undefined
   /** undefined when it is no longer kept: nothing can be sent then. */
   payload: Payload | undefined
 }
@@ -38,6 +60,8 @@ interface StoredMember {
   q: string[]
   f: string
   l: Record<string, string>
+  rf?: string
+  cl?: 'ignored' | 'remediated'
 }
 
 interface StoredAttempt {
@@ -46,7 +70,10 @@ interface StoredAttempt {
   repeat: boolean
   tries: number
   created: number
-  members: StoredMember[]
+  members?: StoredMember[]
+  d?: string
+  about?: string
+  total?: number
 }
 
 /** `leaseMs`: after it the reconciler looks whether the job still exists; not a limit on the send. */
@@ -57,35 +84,50 @@ export async function beginAttempt(
   leaseMs: number,
 ): Promise<BegunAttempt> {
   const [head, ...payloads] = (await book.run('begin-attempt', ref, token, leaseMs)) as string[]
-  const stored = JSON.parse(head ?? '{}') as StoredAttempt
+  const stored = JSON.parse(head ?? '{}') as StoredAttempt | Settling
+  if (stored.status === 'settling') return stored
   if (stored.status !== 'send') return { status: stored.status }
+  const { members = [] } = stored
   return {
     status: 'send',
     attempt: stored.attempt,
     mayBeRepeat: stored.repeat,
     tries: stored.tries,
     createdAtMs: stored.created,
-    destination: stored.members[0]?.d ?? '',
-    members: stored.members.map((member, i) => memberOf(book, member, payloads[i] ?? '')),
+    destination: stored.d ?? members[0]?.d ?? '',
+    members: members.map((member, i) => memberOf(book, member, payloads[i] ?? '')),
+    about: stored.about,
+    total: stored.total ?? members.length,
   }
+}
+
+interface Settling {
+  status: 'settling'
+  batch: SettlingBatch
 }
 
 function memberOf(book: Book, member: StoredMember, payload: string): AttemptMember {
   return {
     id: itemId(book.account, member.u, member.sv, member.d),
+    recordId: member.rid,
     uid: member.u,
     severity: member.sv,
     routes: member.q,
     feed: member.f,
     labels: member.l,
+    raisedFrom: member.rf,
+    closed: member.cl,
     payload: payload === '' ? undefined : (JSON.parse(payload) as Payload),
   }
 }
 
 export interface Outcome {
-  outcome: 'delivered' | 'retry' | 'dead' | 'split'
-  /** With `retry`: when, wall clock ms. */
+  outcome: 'delivered' | 'retry' | 'dead' | 'split' | 'suppressed' | 'held'
+  /** With `retry` and `held`: when, wall clock ms. */
   atMs?: number
+  /** With `suppressed` and `held`: by which rule, and where people's items wait for company. */
+  rule?: string
+  place?: Gathering
   /** The try counts against the retry schedule. */
   counts?: boolean
   /** The other side may have accepted. */
@@ -99,6 +141,8 @@ export interface SettledAttempt {
   status: 'settled' | 'already' | 'stale'
   /** With `split`: the two sealed batches that took its place. */
   halves?: string[]
+  /** Of a summary: its members are to be settled next. */
+  batch?: SettlingBatch
 }
 
 export async function settleAttempt(
@@ -115,6 +159,8 @@ export async function settleAttempt(
     counts: result.counts,
     lost: result.answerLost,
     reason: result.reason,
+    rule: result.rule,
+    place: result.place && storedGathering(result.place),
     answer: result.answer?.slice(0, 200),
     retention: book.retention,
   }

@@ -18,9 +18,9 @@ export interface Book {
   readonly retention: { story: number; payload: number }
   key(...parts: string[]): string
   /** Runs a ledger script on this account's keys. */
-  run(script: string, ...args: (string | number)[]): Promise<unknown>
+  run: (script: string, ...args: (string | number)[]) => Promise<unknown>
   /** Runs one whose reply is JSON of the shape T. */
-  ask<T>(script: string, ...args: (string | number)[]): Promise<T>
+  ask: <T>(script: string, ...args: (string | number)[]) => Promise<T>
 }
 
 export interface BookOptions {

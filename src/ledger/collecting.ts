@@ -1,6 +1,30 @@
 /** Items on their way to a message: held for the full event, collected for a batch, or orphaned. */
 import type { Book } from './book.ts'
-import type { Payload } from './records.ts'
+import type { Payload, Suppression } from './records.ts'
+
+/** Where items wait for company until they leave in one message for people. */
+export interface Gathering {
+  /** Names the collection: [a-z0-9]+, the same for all that belong together. */
+  id: string
+  /**
+   * `group` flushes `waitMs` after it opened, `backlog` as long after its last member came, `digest`
+   * and `held` at `atMs`.
+   */
+  kind: 'group' | 'digest' | 'backlog' | 'held'
+  waitMs: number
+  atMs?: number
+  /** Does not wait for the group's interval. */
+  isUrgent: boolean
+  /** What the message will need to know; kept with the collection. */
+  about: GatheringAbout
+}
+
+export interface GatheringAbout {
+  destination: string
+  route: string | null
+  labels: Record<string, string>
+  feed: string | null
+}
 
 /** A piece of work that a script just made ready. */
 export interface MadeWork {
@@ -10,8 +34,13 @@ export interface MadeWork {
   /** Severity and its rank. */
   sv: string
   rk: number
-  /** `collect`: it waits in its sink's collection; `detail`: it is held until the full event is there. */
-  kind: 'single' | 'collect' | 'detail'
+  /**
+   * `collect`: it waits in its sink's batch; `gather`: with its like, until their timer; `detail`: it is
+   * held until the full event is there; `suppressed`: it is final already, `why` says for what reason;
+   * `superseded`: so is an older item, whose event came back more severe.
+   */
+  kind: 'single' | 'collect' | 'gather' | 'detail' | 'suppressed' | 'superseded'
+  why?: Suppression
 }
 
 /** The sinks of this configuration: how long a batch may collect, or false where it sends singly. */
@@ -66,19 +95,34 @@ export async function sealBatch(
 
 /** Holds what a ref stands for, because the configuration has no such sink. */
 export async function holdOrphan(book: Book, ref: string): Promise<void> {
-  await book.run('orphan-item', ref, 'hold', '')
+  while (Number(await book.run('orphan-item', ref, 'hold', '', '')) === 0);
+}
+
+export interface ReturningSink {
+  sink: string
+  mode: number | false
+  /** By destination: where its items wait for company, to come as one summary. */
+  places: Record<string, Gathering>
 }
 
 /** Takes back what was held for a sink that is there again; at most `max` a call. */
 export async function returnOrphans(
   book: Book,
-  sink: string,
-  mode: number | false,
+  { sink, mode, places }: ReturningSink,
   max: number,
 ): Promise<number> {
   const refs = await book.redis.srandmember(book.key('orphans', sink), max)
+  if (refs.length === 0) return 0
+  const stored = Object.entries(places).map(([id, place]) => [id, storedGathering(place)])
+  const text = JSON.stringify(Object.fromEntries(stored))
   for (const ref of refs) {
-    await book.run('orphan-item', ref, 'return', mode === false ? '' : mode)
+    await book.run('orphan-item', ref, 'return', mode === false ? '' : mode, text)
   }
   return refs.length
+}
+
+/** A gathering as the scripts take it. */
+export function storedGathering(gathering: Gathering): Record<string, unknown> {
+  const { id, kind, waitMs, atMs, isUrgent, about } = gathering
+  return { id, kind, wait: waitMs, at: atMs, urgent: isUrgent, about: JSON.stringify(about) }
 }

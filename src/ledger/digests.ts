@@ -17,6 +17,8 @@ export interface Digests {
   seenMark(feed: string, uid: string): Mark
   claimMark(uid: string, severity: string, destination: string): Mark
   malformedMark(feed: string, canonicalJson: string): Mark
+  /** What a feed showed from before its floor: its own, so that a floor moved back finds it new. */
+  baselineMark(feed: string, uid: string): Mark
 }
 
 export function createDigests(keyBytes: Buffer): Digests {
@@ -34,6 +36,7 @@ export function createDigests(keyBytes: Buffer): Digests {
     seenMark: (feed, uid) => mark('seen', feed, uid),
     claimMark: (uid, severity, destination) => mark('claim', uid, severity, destination),
     malformedMark: (feed, canonicalJson) => mark('malformed', feed, canonicalJson),
+    baselineMark: (feed, uid) => mark('baseline', feed, uid),
   }
 }
 

@@ -1,7 +1,14 @@
 /** A feed's place in the ledger: its walk, its floor, its fence and its times. */
 import type { Book } from './book.ts'
 
-export type WalkReason = 'first' | 'configuration_changed' | 'cursor_refused' | 'rewound'
+/** `again`: a walk that begins anew by plan, such as a sweep; the others are told as resets. */
+export type WalkReason =
+  | 'first'
+  | 'again'
+  | 'configuration_changed'
+  | 'cursor_refused'
+  | 'page_size_changed'
+  | 'rewound'
 
 /** One pass with one cursor and one unchanging request; stored whole, with absolute times. */
 export interface Walk {
@@ -13,6 +20,17 @@ export interface Walk {
   /** Why this walk began. */
   reason: WalkReason
   startedAtMs: number
+  /** From when to when it reads; of feeds without times it means nothing. */
+  span?: WalkSpan
+  /** What a feed type keeps of its way besides the cursor; changes from page to page. */
+  notes?: Record<string, unknown>
+}
+
+/** Both ends included, ms. */
+export interface WalkSpan {
+  fromMs: number
+  /** undefined: on and on. */
+  toMs?: number | undefined
 }
 
 export interface FeedState {
@@ -30,6 +48,22 @@ export interface FeedState {
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
   isBackfilling: boolean
+  /** The walk was read to its end by the last page. */
+  isEnded: boolean
+  sweep: SweepState
+  /** Why an operator paused it; undefined: it is not paused. */
+  paused: { reason: string; sinceMs: number } | undefined
+}
+
+/** The feed's other walk, which re-reads what the tail has passed; its fence is its own. */
+export interface SweepState {
+  sequence: number
+  generation: number
+  /** The walk of the sweep that runs, or of the last one that ended. */
+  walk: Walk | undefined
+  /** Whether the walk was read to its end. */
+  isDone: boolean
+  lastCompletedMs: number | undefined
 }
 
 /** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
@@ -55,6 +89,17 @@ export async function rewindFeed(book: Book, feed: string, floorMs: number): Pro
   await book.run('rewind-feed', feed, Math.floor(floorMs))
 }
 
+/** A paused feed is not polled until it is resumed, by any replica. */
+export async function pauseFeed(
+  book: Book,
+  feed: string,
+  pause: FeedState['paused'],
+): Promise<void> {
+  const name = book.key('feed', feed)
+  if (pause === undefined) await book.redis.hdel(name, 'paused')
+  else await book.redis.hset(name, 'paused', JSON.stringify(pause))
+}
+
 function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
   const number = (name: string): number | undefined =>
     fields[name] === undefined ? undefined : Number(fields[name])
@@ -63,11 +108,28 @@ function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
     sequence: number('seq') ?? 0,
     generation: number('gen') ?? 0,
     floorMs: number('floor') ?? nowMs,
-    walk: fields['walk'] === undefined ? undefined : (JSON.parse(fields['walk']) as Walk),
+    walk: fields['walk'] === undefined ? undefined : parseWalk(fields['walk']),
     isRewound: fields['walk'] === undefined && fields['rewound'] !== undefined,
     newestMs: number('newest'),
     lastSuccessMs: number('success'),
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',
+    isEnded: fields['ended'] === '1',
+    sweep: {
+      sequence: number('sweep_seq') ?? 0,
+      generation: number('sweep_gen') ?? 0,
+      walk: fields['sweep_walk'] === undefined ? undefined : parseWalk(fields['sweep_walk']),
+      isDone: fields['sweep_done'] === '1',
+      lastCompletedMs: number('sweep_completed'),
+    },
+    paused: fields['paused'] === undefined ? undefined : parsePause(fields['paused']),
   }
+}
+
+function parseWalk(text: string): Walk {
+  return JSON.parse(text) as Walk
+}
+
+function parsePause(text: string): FeedState['paused'] {
+  return JSON.parse(text) as FeedState['paused']
 }

@@ -7,6 +7,8 @@ import type { ThreatEvent, EventDetail } from '../events/threat-event.ts'
 export type ItemState =
   | 'queued'
   | 'held'
+  | 'group'
+  | 'digest'
   | 'batch'
   | 'sending'
   | 'retrying'
@@ -16,13 +18,37 @@ export type ItemState =
   | 'diverted'
   | 'discarded'
 
-export const pendingStates = ['queued', 'held', 'batch', 'sending', 'retrying'] as const
+export const pendingStates = [
+  'queued',
+  'held',
+  'group',
+  'digest',
+  'batch',
+  'sending',
+  'retrying',
+] as const
+
+/** Why an item is final without having been sent; `heldFor` names it, `rule` which one. */
+export const suppressions = [
+  'silence',
+  'inhibition',
+  'mute',
+  'shadow',
+  'ignored',
+  'remediated',
+  'seen_again',
+  'superseded',
+] as const
+
+export type Suppression = (typeof suppressions)[number]
 
 /** What is kept of one event besides its story: what a message needs. */
 export interface Payload {
   event: ThreatEvent
   fetchedAtMs: number
   detail?: EventDetail | 'unavailable'
+  /** A leaked secret, encrypted with the account's key; only where a sink reveals. */
+  sealedSecret?: string
 }
 
 export interface Sighting {
@@ -57,8 +83,16 @@ export interface Item {
   severity: string
   routes: string[]
   state: ItemState
-  /** Why it is held. */
+  /** Why it is held, or was suppressed. */
   heldFor: string | undefined
+  /** The rule by which it is held, suppressed or was redirected: a silence's id, an interval's name. */
+  rule: string | undefined
+  /** The collection in which it waits for company. */
+  collection: string | undefined
+  /** Id of the sealed message of several in which it went, or is to go. */
+  sealedIn: string | undefined
+  /** What the event's severity was before it was raised to this item's. */
+  raisedFrom: string | undefined
   /** Next try, end of hold, or begin of the running attempt. */
   atMs: number | undefined
   attempts: number
@@ -79,6 +113,10 @@ export interface LedgerRecord {
   firstSeenMs: number
   sightings: Sighting[]
   items: Item[]
+  /** What people did with it at the service. */
+  closed: 'ignored' | 'remediated' | undefined
+  /** The same login and secret from other sources: how many more, and the first of them by id. */
+  seenAgain: { times: number; sources: string[] } | undefined
 }
 
 interface StoredItem {
@@ -88,6 +126,10 @@ interface StoredItem {
   sv: string
   st: ItemState
   why?: string
+  by?: string
+  y?: string
+  b?: string
+  rf?: string
   at?: number
   n: number
   rr?: number
@@ -104,6 +146,8 @@ interface StoredRecord {
   t: number
   f: { f: string; at: number; sv: string; l: Record<string, string>; w: StoredDecision[] }[]
   i: StoredItem[] | Record<string, never>
+  cl?: 'ignored' | 'remediated'
+  ag?: { n: number; s: string[] | Record<string, never> }
 }
 
 export async function readRecord(book: Book, recordId: string): Promise<LedgerRecord | undefined> {
@@ -114,6 +158,37 @@ export async function readRecord(book: Book, recordId: string): Promise<LedgerRe
 export async function readPayload(book: Book, recordId: string): Promise<Payload | undefined> {
   const text = await book.redis.get(book.key('pay', recordId))
   return text === null ? undefined : (JSON.parse(text) as Payload)
+}
+
+/** An item with its record and payload, as a message about it needs them. */
+export interface FoundItem {
+  ref: string
+  record: LedgerRecord
+  item: Item
+  payload: Payload | undefined
+}
+
+/** The items behind some item refs, in their order; those that are gone are left out. */
+export async function readItems(book: Book, refs: readonly string[]): Promise<FoundItem[]> {
+  if (refs.length === 0) return []
+  const places = refs.map((ref) => ref.split(':'))
+  const names = places.flatMap(([, id = '']) => [book.key('rec', id), book.key('pay', id)])
+  const texts = await book.redis.mget(names)
+  return places.flatMap(([, recordId = '', index], i) => {
+    const text = texts[2 * i]
+    const record = text ? parseRecord(book.account, recordId, text) : undefined
+    const item = record?.items[Number(index)]
+    if (!record || !item) return []
+    const payload = texts[2 * i + 1]
+    return [
+      {
+        ref: refs[i] ?? '',
+        record,
+        item,
+        payload: payload ? (JSON.parse(payload) as Payload) : undefined,
+      },
+    ]
+  })
 }
 
 /** Every record of the book, in no order; a scan, for audits and listings. */
@@ -158,6 +233,8 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
       decisions: listOf(sight.w).map((decision) => ({ ...decision, why: listOf(decision.why) })),
     })),
     items: items.map((item, index) => parseItem(account, stored.u, item, index)),
+    closed: stored.cl,
+    seenAgain: stored.ag && { times: stored.ag.n, sources: listOf(stored.ag.s) },
   }
 }
 
@@ -176,6 +253,10 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     routes: item.q,
     state: item.st,
     heldFor: item.why,
+    rule: item.by,
+    collection: item.y,
+    sealedIn: item.b,
+    raisedFrom: item.rf,
     atMs: item.at,
     attempts: item.n,
     repeatRisks: item.rr ?? 0,

@@ -8,11 +8,13 @@ import {
   timeFact,
   type Describe,
   type Description,
+  type Fact,
   type Subject,
 } from './description.ts'
+import { inertLine } from './inert-line.ts'
 
-/** One account of a leak or a combolist; also the records of the credential feeds. */
-export function describeLeakedCredential({ event, fields }: Subject): Description {
+/** One account of a leak or a combolist, as an event. */
+export function describeLeakedCredential({ event, fields, secret }: Subject): Description {
   const identity = fields.text('identity_name')
   const source =
     fields.text('source.name', 'source_name', 'leak_source.name') ?? known(event.source)
@@ -23,11 +25,35 @@ export function describeLeakedCredential({ event, fields }: Subject): Descriptio
       codeFact('Identity', identity),
       textFact('Source', source),
       timeFact('Imported', fields.time('imported_at')),
-      codeFact('Password', masked(fields.text('password', 'hash'))),
+      passwordFact(secret, masked(fields.text('password', 'hash'))),
       textFact('Hash type', fields.text('hash_type')),
       timeFact('Breached', fields.time('source.breached_at', 'breached_at')),
       listFact('Signs in to', fields.list('auth_domains')),
     ],
+  }
+}
+
+/** One record of a credential feed or search: all it has stands in its highlights. */
+export function describeCredential({ event, fields, secret }: Subject): Description {
+  const identity = fields.text('identity_name')
+  const domain = fields.text('domain')
+  const source = fields.text('source.name') ?? known(event.source)
+  return {
+    typeLabel: 'Leaked credential',
+    headline: joined([identity ?? around('an account at ', domain), around('in ', source)], ' '),
+    facts: [
+      codeFact('Identity', identity),
+      codeFact('Domain', domain),
+      textFact('Source', source),
+      timeFact('Imported', event.createdAtMs),
+      passwordFact(secret, masked(fields.text('password'))),
+      textFact('Hash type', fields.text('hash_type')),
+      listFact('Signs in to', event.highlights['auth_domains'] ?? []),
+      timeFact('Breached', fields.time('source.breached_at')),
+      timeFact('Leaked', fields.time('source.leaked_at')),
+      listFact('Personal data', event.highlights['source.pii_tags'] ?? []),
+    ],
+    isOwnWords: true,
   }
 }
 
@@ -65,6 +91,15 @@ export function describeCheckedCredential(typeLabel: string): Describe {
       codeFact('Integration', fields.text('tenant_integration_id')),
     ],
   })
+}
+
+/** In clear it is said where dots and schemes are written so that they do not link: it is no longer as typed. */
+function passwordFact(secret: string | null, mask: string | null): Fact | null {
+  if (secret === null) return codeFact('Password', mask)
+  return codeFact(
+    inertLine(secret, Infinity) === secret ? 'Password' : 'Password (defanged)',
+    secret,
+  )
 }
 
 /** Masked long before; once more, because this is the last place that could leak it. */

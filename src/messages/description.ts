@@ -10,10 +10,14 @@ export interface Fact {
 
 /** What a describer is given: the event, and its named values from the detail or the highlights. */
 export interface Subject {
+  /** Of Tocsin's own events `ownFeed`, and of no other. */
+  feed: string
   event: ThreatEvent
   fields: Fields
   /** The uid after index and source, or null. */
   id: string | null
+  /** The leaked secret in clear where the sink may show it; for a fact alone, never for a headline. */
+  secret: string | null
 }
 
 /** What one family of events has to say, still raw: `renderMessage` cleans, defangs and cuts it. */
@@ -25,6 +29,8 @@ export interface Description {
   facts: (Fact | null)[]
   /** Text worth quoting where no highlight is. */
   content?: string | null
+  /** Its highlights are fields of Tocsin's own and no quotation of what was found. */
+  isOwnWords?: boolean
 }
 
 export type Describe = (subject: Subject) => Description

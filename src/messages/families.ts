@@ -1,6 +1,7 @@
 import { describeAnything, describeSocialMediaAccount } from './describe-anything.ts'
 import {
   describeCheckedCredential,
+  describeCredential,
   describeLeak,
   describeLeakedCredential,
 } from './describe-credentials.ts'
@@ -14,6 +15,7 @@ import {
   describeForum,
   describePaste,
 } from './describe-writings.ts'
+import { describeCanary, describeNotice } from './describe-tocsin.ts'
 import type { Describe } from './description.ts'
 
 /** Who describes which type. To teach Tocsin a type: a describer, a row here, a sample, a test. */
@@ -21,7 +23,7 @@ const describers = new Map<string, Describe>([
   ['stealer_log', describeStealerLog],
   ['bot', describeBot],
   ['leaked_credential', describeLeakedCredential],
-  ['credential', describeLeakedCredential],
+  ['credential', describeCredential],
   ['leak', describeLeak],
   ['valid_credential', describeCheckedCredential('Valid credential')],
   ['invalid_credential', describeCheckedCredential('Invalid credential')],
@@ -41,6 +43,8 @@ const describers = new Map<string, Describe>([
   ['blog_post', describeBlogPost],
   ['paste', describePaste],
   ['social_media_account', describeSocialMediaAccount],
+  ['notice', describeNotice],
+  ['canary', describeCanary],
 ])
 
 export const describedTypes: readonly string[] = [...describers.keys()]

@@ -5,13 +5,18 @@
  * `extract.text`; no longer than `messageLimits` says, in code points; nothing but `link` that a
  * client would turn into a link. Not promised: markup of a dialect is left as it is, sinks escape.
  */
-import type { EventDetail, ThreatEvent } from '../events/threat-event.ts'
-import { isKnownSeverity, type Severity } from '../events/severity.ts'
-import { cleanBlock, cleanLine, cutCounting, cutText } from './clean-text.ts'
+import type { ThreatEvent } from '../events/threat-event.ts'
+import type { Severity } from '../events/severity.ts'
+import { cleanBlock, cutCounting } from './clean-text.ts'
 import { defang } from './defang.ts'
-import { formatTime, type Description, type Fact } from './description.ts'
+import type { Description, Fact } from './description.ts'
 import { describerOf } from './families.ts'
+import { inertLine } from './inert-line.ts'
+import { eventNotes, sendingNotes } from './message-notes.ts'
+import type { MessageSubject, RenderOptions } from './message-subject.ts'
 import { readFields } from './read-fields.ts'
+
+export type { MessageSubject, RenderOptions } from './message-subject.ts'
 
 export interface Message {
   severity: Severity
@@ -62,62 +67,45 @@ export const messageLimits = {
   notes: 10,
 } as const
 
-/** What is rendered: a `DeliveryMember` of the sinks fits. */
-export interface MessageSubject {
-  account: string
-  feed: string
-  routes: readonly string[]
-  event: ThreatEvent
-  detail?: EventDetail | 'unavailable' | undefined
-  fetchedAtMs: number
-}
-
-export interface RenderOptions {
-  attempt: number
-  mayBeRepeat: boolean
-  isTest?: boolean | undefined
-}
-
 export function renderMessage(subject: MessageSubject, options: RenderOptions): Message {
   const { event } = subject
   const description = describe(subject)
   const facts = finishedFacts(description)
-  const severity = line(event.severity, messageLimits.severity)
-  const title = line(titleOf(event, description, options), messageLimits.title)
+  const severity = inertLine(event.severity, messageLimits.severity)
+  const title = inertLine(titleOf(event, description, options), messageLimits.title)
   const identifiers = names(event.identifiers.map(({ name }) => name))
   return {
     severity,
-    typeLabel: line(description.typeLabel, messageLimits.typeLabel),
+    typeLabel: inertLine(description.typeLabel, messageLimits.typeLabel),
     title,
-    summary: line(summaryOf(severity, title, identifiers), messageLimits.summary),
+    summary: inertLine(summaryOf(severity, title, identifiers), messageLimits.summary),
     facts,
     extract: extractOf(event, description, facts),
     link: safeLink(event.url),
-    uid: line(event.uid, messageLimits.uid),
-    account: line(subject.account, messageLimits.name),
-    feed: line(subject.feed, messageLimits.name),
+    uid: inertLine(event.uid, messageLimits.uid),
+    account: inertLine(subject.account, messageLimits.name),
+    feed: inertLine(subject.feed, messageLimits.name),
     identifiers,
     tags: names(event.tags),
     routes: names(subject.routes),
     createdAtMs: event.createdAtMs,
     matchedAtMs: event.matchedAtMs,
     fetchedAtMs: subject.fetchedAtMs,
-    notes: notesOf(subject, options).map((note) => line(note, messageLimits.note)),
+    notes: [...sendingNotes(options), ...eventNotes(subject)].map((note) =>
+      inertLine(note, messageLimits.note),
+    ),
   }
 }
 
-/** Clean, defanged, cut, in this order: a cut text links no more than the whole. */
-function line(text: string, maxLength: number): string {
-  return cutText(defang(cleanLine(text, Infinity)), maxLength)
-}
-
-function describe({ event, detail }: MessageSubject): Description {
+function describe({ feed, event, detail, secret }: MessageSubject): Description {
   const data = detail === 'unavailable' ? null : (detail ?? null)
   const id = event.uid.split('/').slice(2).join('/')
   return describerOf(event.type)({
+    feed,
     event,
     fields: readFields(data, event.highlights),
     id: id === '' ? null : id,
+    secret: secret ?? null,
   })
 }
 
@@ -125,8 +113,8 @@ function finishedFacts({ facts }: Description): Fact[] {
   return facts
     .filter((fact) => fact !== null)
     .map(({ label, value, kind }) => ({
-      label: line(label, messageLimits.factLabel),
-      value: line(value, messageLimits.factValue),
+      label: inertLine(label, messageLimits.factLabel),
+      value: inertLine(value, messageLimits.factValue),
       kind,
     }))
     .filter(({ value }) => value !== '')
@@ -149,9 +137,10 @@ const tellingFields = ['content', 'message', 'body', 'description', 'title']
 
 function extractOf(
   event: ThreatEvent,
-  { content }: Description,
+  { content, isOwnWords = false }: Description,
   facts: readonly Fact[],
 ): Message['extract'] {
+  if (isOwnWords) return null
   const isSaid = (text: string): boolean => facts.some(({ value }) => value === text)
   const candidates = [
     ...Object.entries(event.highlights)
@@ -166,7 +155,7 @@ function extractOf(
     const text = defang(cleanBlock(candidate.text, Infinity))
     if (text === '' || isSaid(text)) continue
     return {
-      label: line(candidate.label, messageLimits.extractLabel),
+      label: inertLine(candidate.label, messageLimits.extractLabel),
       text: cutCounting(text, messageLimits.extract),
     }
   }
@@ -183,29 +172,8 @@ function tellingRank(field: string): number {
   return rank === -1 ? tellingFields.length : rank
 }
 
-function notesOf({ event, detail }: MessageSubject, options: RenderOptions): string[] {
-  const hidden = event.originalSeverity
-  const ignored = event.ignoredAtMs === null ? null : formatTime(event.ignoredAtMs)
-  const remediated = event.remediatedAtMs === null ? null : formatTime(event.remediatedAtMs)
-  return [
-    options.isTest === true ? 'TEST: this message was asked for, nothing happened.' : null,
-    options.mayBeRepeat ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
-    options.attempt > 1 ? `Attempt ${options.attempt}.` : null,
-    detail === 'unavailable'
-      ? 'Full event was not available in time; this is the search result.'
-      : null,
-    hidden === null ? null : `Severity set by the tenant; the service says ${hidden}.`,
-    isKnownSeverity(event.severity)
-      ? null
-      : 'Severity unknown to this version; treated as critical.',
-    ignored === null ? null : `Marked as ignored on ${ignored}.`,
-    remediated === null ? null : `Marked as remediated on ${remediated}.`,
-    event.notes === null ? null : `Notes: ${event.notes}`,
-  ].filter((note) => note !== null)
-}
-
 function names(all: readonly string[]): string[] {
-  const shown = all.slice(0, messageLimits.names).map((name) => line(name, messageLimits.name))
+  const shown = all.slice(0, messageLimits.names).map((name) => inertLine(name, messageLimits.name))
   const more = all.length - shown.length
   return more > 0 ? [...shown.slice(0, -1), `… and ${more + 1} more`] : shown
 }

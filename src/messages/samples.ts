@@ -131,6 +131,19 @@ const seeds: Record<string, Seed> = {
     severity: 'info',
     detail: { site: 'test', username: 'example_test', url: 'https://test.example/example_test' },
   },
+  notice: {
+    severity: 'high',
+    detail: {
+      headline: 'TEST feed has not been read to its end for 22 min',
+      since: '2026-01-05T08:30:00Z',
+      cause: 'TEST: no poll succeeds',
+      what_to_do: 'tocsin feeds list',
+    },
+  },
+  canary: {
+    severity: 'info',
+    detail: { headline: 'test of the whole way', slot: '2026-01-05T08:00:00Z' },
+  },
   test_type: { severity: 'info', detail: { title: 'TEST of a type that no version knows' } },
 }
 

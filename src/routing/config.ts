@@ -1,55 +1,67 @@
 import { z } from 'zod'
-import { flag, list, messageFor, name, text, wrongKind } from '../runtime/config-fields.ts'
-import { laterKeys, laterMark, section, type Rule } from '../runtime/config-section.ts'
-import { MatcherError } from './matcher-error.ts'
-import { parseMatcher, type Matcher } from './matcher.ts'
+import { duration, flag, list, name, text, word, wrongKind } from '../runtime/config-fields.ts'
+import {
+  isSection,
+  laterMark,
+  section,
+  type Finding,
+  type Rule,
+} from '../runtime/config-section.ts'
+import { matchersField } from './matcher-field.ts'
+import type { Matcher } from './matcher.ts'
+
+/** `shadow`: recorded, never sent. */
+export type RouteStage = 'live' | 'shadow'
 
 /** A node of the routing tree, inheritance not yet applied. */
 export interface RouteConfig {
   /** Unique in the tree; the root is `root`; unnamed nodes get their place, e.g. `root.2.1`. */
   name: string
   matchers: Matcher[]
-  /** undefined: the parent's. */
+  /** undefined: the parent's, as with the three keys of grouping. The root has all four. */
   sinks: string[] | undefined
+  /** Names whose values an event shares with its group; empty: one group for the whole route. */
+  groupBy: string[] | undefined
+  /** 0: every event is a message of its own. */
+  groupWaitMs: number | undefined
+  groupIntervalMs: number | undefined
   continue: boolean
+  /** Its own word; all that stands below a shadow is shadow as well. */
+  stage: RouteStage
+  /** Not inherited; nor is `onMute`. */
+  muteTimeIntervals: string[]
+  onMute: OnMute
   routes: RouteConfig[]
 }
+
+/** What happens to an event that a mute keeps from being sent. */
+export type OnMute = 'hold' | 'drop'
 
 /** A node as the file has it: its name may be left out. */
 interface RouteFile {
   name?: string | undefined
   matchers?: Matcher[] | undefined
   sinks?: string[] | undefined
+  group_by?: string[] | undefined
+  group_wait?: number | undefined
+  group_interval?: number | undefined
   continue?: boolean | undefined
+  stage?: RouteStage | undefined
+  mute_time_intervals?: string[] | undefined
+  on_mute?: OnMute | undefined
   routes: RouteFile[]
 }
 
-const matcherRemedy = `write a name, an operator and a value, such as 'severity>=high'`
-
-const matcher = z
-  .string(wrongKind('a text', matcherRemedy))
-  .meta({ examples: ['severity>=high', 'type="paste"'] })
-  .transform((input, context): Matcher => {
-    try {
-      return parseMatcher(input)
-    } catch (error) {
-      if (!(error instanceof MatcherError)) throw error
-      context.addIssue({ code: 'custom', message: messageFor(error) })
-      return z.NEVER
-    }
-  })
-  .meta({ description: 'name op value' })
-
 const sinks = list(text('Name of a sink.'), 'Where its events go.', 'write sinks, such as [soc]')
 
-const laterRouteKeys = laterKeys({
-  group_by: 'every event is a message of its own, but for the batch of a webhook',
-  group_wait: 'every event is a message of its own, but for the batch of a webhook',
-  group_interval: 'every event is a message of its own, but for the batch of a webhook',
-  stage: 'every route sends',
-  mute_time_intervals: 'a route sends at any time',
-  on_mute: 'a route sends at any time',
-})
+const groupBy = z
+  .array(
+    text('Name that matchers use.'),
+    wrongKind('a list', 'write names, such as [feed, type], or [] for one group'),
+  )
+  .meta({ description: 'Events with the same values under these names share a message.' })
+const groupWait = duration('How long a group collects first; 0s: every event by itself.', '0s')
+const groupInterval = duration('The least time between two messages of a group.', '10s')
 
 /** The cast ends the circle of inferred types: a branch holds branches. */
 function routesField(): z.ZodPrefault<z.ZodType<RouteFile[], RouteFile[]>> {
@@ -67,25 +79,75 @@ const givenName: Rule = (route) =>
     ? [{ path: ['name'], problem: 'taken by the root of the tree', remedy: 'choose another name' }]
     : []
 
+const onMuteNeedsMutes: Rule = (route) =>
+  route['on_mute'] !== undefined && route['mute_time_intervals'] === undefined
+    ? [
+        {
+          path: ['on_mute'],
+          problem: 'there is no mute_time_intervals beside it',
+          remedy: 'name the intervals there, or remove the line',
+        },
+      ]
+    : []
+
+const groupByOnce: Rule = (route) => {
+  const names: unknown[] = Array.isArray(route['group_by']) ? route['group_by'] : []
+  return names.flatMap((given, index) =>
+    names.indexOf(given) === index
+      ? []
+      : [{ path: ['group_by', index], problem: 'written twice', remedy: 'keep one of the two' }],
+  )
+}
+
+/** A word that could not hold: what stands below a shadow never sends. */
+const nothingLiveBelowShadow: Rule = (route) =>
+  route['stage'] === 'shadow' ? liveBelow(route['routes'], ['routes']) : []
+
+function liveBelow(routes: unknown, path: Finding['path']): Finding[] {
+  const problem = 'a route above it is in stage: shadow, and so is all that stands below'
+  const remedy = 'move the route out of that one, or remove the line'
+  return (Array.isArray(routes) ? routes : []).flatMap((route: unknown, index) => {
+    if (!isSection(route) || route['stage'] === 'shadow') return []
+    const here = [...path, index]
+    const isLive = route['stage'] === 'live'
+    return [
+      ...(isLive ? [{ path: [...here, 'stage'], problem, remedy }] : []),
+      ...liveBelow(route['routes'], [...here, 'routes']),
+    ]
+  })
+}
+
 const childRoute: z.ZodType<RouteFile> = section(
   {
     name: name('Its name in metrics and explanations. Default: its place.').optional(),
-    matchers: z
-      .array(matcher, wrongKind('a list', "write a list, such as ['severity>=high']"))
-      .meta({ description: 'All of them must match; none: every event.' })
-      .optional(),
+    matchers: matchersField('All of them must match; none: every event.').optional(),
     sinks: sinks.optional(),
+    group_by: groupBy.optional(),
+    group_wait: groupWait.optional(),
+    group_interval: groupInterval.optional(),
     continue: flag('Try the following siblings too.').optional(),
+    stage: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
+    mute_time_intervals: list(
+      text('Name of a time interval.'),
+      'While one of them is active, nothing is sent.',
+      'write time intervals, such as [night]',
+    ).optional(),
+    on_mute: word(['hold', 'drop'], 'Send afterwards, or not at all.').optional(),
     routes: routesField(),
-    ...laterRouteKeys,
   },
-  { describe: 'A branch of the routing tree.', id: 'route', rules: [givenName] },
+  {
+    describe: 'A branch of the routing tree.',
+    id: 'route',
+    rules: [givenName, onMuteNeedsMutes, groupByOnce, nothingLiveBelowShadow],
+  },
 )
 
 const catchesAll = 'the root of the tree takes every event that no branch takes'
 
+const branchKeys = ['name', 'matchers', 'continue', 'stage', 'mute_time_intervals', 'on_mute']
+
 const rootOnly: Rule = (root) =>
-  ['name', 'matchers', 'continue']
+  branchKeys
     .filter((key) => root[key] !== undefined)
     .map((key) => ({
       path: [key],
@@ -99,15 +161,20 @@ const onlyOnBranches = z.unknown().optional().meta(laterMark)
 export const routeConfig = section(
   {
     sinks,
+    group_by: groupBy.prefault(['feed', 'type']),
+    group_wait: groupWait.prefault('10s'),
+    group_interval: groupInterval.prefault('5m'),
     routes: routesField(),
     name: onlyOnBranches,
     matchers: onlyOnBranches,
     continue: onlyOnBranches,
-    ...laterRouteKeys,
+    stage: onlyOnBranches,
+    mute_time_intervals: onlyOnBranches,
+    on_mute: onlyOnBranches,
   },
-  { describe: `The routing tree; ${catchesAll}.`, rules: [rootOnly] },
-).transform(({ sinks: rootSinks, routes }) => {
-  return routeAt({ sinks: rootSinks, routes }, 'root')
+  { describe: `The routing tree; ${catchesAll}.`, rules: [rootOnly, groupByOnce] },
+).transform(({ sinks: rootSinks, group_by, group_wait, group_interval, routes }) => {
+  return routeAt({ sinks: rootSinks, group_by, group_wait, group_interval, routes }, 'root')
 })
 
 /** `place` is where the node stands: `root.2.1` is the first branch of the second. */
@@ -116,7 +183,13 @@ function routeAt(file: RouteFile, place: string): RouteConfig {
     name: file.name ?? place,
     matchers: file.matchers ?? [],
     sinks: file.sinks,
+    groupBy: file.group_by,
+    groupWaitMs: file.group_wait,
+    groupIntervalMs: file.group_interval,
     continue: file.continue ?? false,
+    stage: file.stage ?? 'live',
+    muteTimeIntervals: file.mute_time_intervals ?? [],
+    onMute: file.on_mute ?? 'hold',
     routes: file.routes.map((route, index) => routeAt(route, `${place}.${index + 1}`)),
   }
 }

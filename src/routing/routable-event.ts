@@ -1,5 +1,5 @@
 import type { ThreatEvent } from '../events/threat-event.ts'
-import type { eventNames } from './matcher.ts'
+import type { eventNames, Matcher } from './matcher.ts'
 
 /** An event with what its feed adds to it: everything that matchers can see. */
 export interface RoutableEvent {
@@ -28,4 +28,8 @@ export function valuesOf(input: RoutableEvent, name: string): readonly string[] 
   if (Object.hasOwn(readers, name)) return readers[name as EventName](input)
   const label = Object.hasOwn(input.labels, name) ? input.labels[name] : undefined
   return label === undefined ? [] : [label]
+}
+
+export function allMatch(matchers: readonly Matcher[], input: RoutableEvent): boolean {
+  return matchers.every((matcher) => matcher.matches(valuesOf(input, matcher.name)))
 }

@@ -1,9 +1,11 @@
 /**
  * Which routes take an event, by Alertmanager's rules: depth first, the first match among siblings
- * wins unless it says `continue`, and a node handles what none of its children takes. Pure: the
- * same event and tree give the same decisions, and never none, for the root takes the rest.
+ * wins unless it says `continue`, and a node handles what none of its children takes. A route in
+ * `stage: shadow` is asked and recorded beside that: its parent and siblings go on as if it were not
+ * there. Pure: the same event and tree give the same decisions, and always a live one, for the root
+ * takes the rest.
  */
-import type { RouteConfig } from './config.ts'
+import type { OnMute, RouteConfig, RouteStage } from './config.ts'
 import type { Matcher } from './matcher.ts'
 import { valuesOf, type RoutableEvent } from './routable-event.ts'
 
@@ -11,6 +13,8 @@ export interface RouteDecision {
   route: string
   /** Names of the nodes from the root to the route, both included. */
   path: string[]
+  /** `shadow`: recorded, never sent. */
+  stage: RouteStage
   /** Its own, or the nearest ancestor's. */
   sinks: string[]
   /** Texts of the matchers that held, in order of the path; empty for the root. */
@@ -21,8 +25,9 @@ export interface RouteDecision {
 export interface RouteVisit {
   route: string
   path: string[]
+  stage: RouteStage
   matched: boolean
-  /** It is among the decisions: it matched and none of its children did. */
+  /** It is among the decisions: it matched and none of its children did, shadows left out. */
   taken: boolean
   /** Its later siblings are not asked. */
   stopsSiblings: boolean
@@ -31,6 +36,7 @@ export interface RouteVisit {
 }
 
 export interface RouteExplanation {
+  /** In the order in which their routes were asked. */
   decisions: RouteDecision[]
   /** In the order in which they were asked. */
   visits: RouteVisit[]
@@ -42,7 +48,17 @@ export interface RouteNode {
   path: string[]
   sinks: string[]
   matchers: readonly Matcher[]
+  groupBy: readonly string[]
+  groupWaitMs: number
+  groupIntervalMs: number
   continue: boolean
+  /** Of the node itself or of one above it. */
+  stage: RouteStage
+  /** It says `stage: shadow` itself: parent and siblings go on as if it had not matched. */
+  isAside: boolean
+  /** Its own only: mutes are not inherited. */
+  muteTimeIntervals: readonly string[]
+  onMute: OnMute
   routes: RouteNode[]
 }
 
@@ -50,34 +66,60 @@ export interface Router {
   route(input: RoutableEvent): RouteDecision[]
   /** The same decisions, with every step on the way to them. */
   explain(input: RoutableEvent): RouteExplanation
+  /** undefined: this tree has no such route. */
+  node(name: string): RouteNode | undefined
   /** For those who show the tree. */
   readonly root: RouteNode
 }
 
-/** `config` is validated: the root has sinks and no matchers. */
+/** `config` is validated: the root has sinks and grouping, and takes everything. */
 export function createRouter(config: RouteConfig): Router {
-  if (config.sinks === undefined || config.matchers.length > 0) {
-    throw new Error('the root of the routing tree needs sinks and takes no matchers')
+  const { sinks, groupBy, groupWaitMs, groupIntervalMs } = config
+  if (sinks === undefined || config.matchers.length > 0 || config.stage === 'shadow') {
+    throw new Error('the root of the routing tree needs sinks, takes no matchers and is live')
   }
-  const root = resolve(config, { path: [], sinks: config.sinks })
+  if (groupBy === undefined || groupWaitMs === undefined || groupIntervalMs === undefined) {
+    throw new Error('the root of the routing tree needs its grouping')
+  }
+  const above = { path: [], stage: 'live', sinks, groupBy, groupWaitMs, groupIntervalMs } as const
+  const root = resolve(config, above)
+  const nodes = new Map(nodesOf(root).map((node) => [node.name, node]))
   return {
     root,
+    node: (name) => nodes.get(name),
     route: (input) => explain(root, input).decisions,
     explain: (input) => explain(root, input),
   }
 }
 
-function resolve(config: RouteConfig, parent: { path: string[]; sinks: string[] }): RouteNode {
-  const path = [...parent.path, config.name]
-  const sinks = config.sinks ?? parent.sinks
+type Inherited = Pick<
+  Readonly<RouteNode>,
+  'stage' | 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'
+> & { readonly path: readonly string[]; readonly sinks: readonly string[] }
+
+function resolve(config: RouteConfig, parent: Inherited): RouteNode {
+  const own = {
+    path: [...parent.path, config.name],
+    sinks: [...(config.sinks ?? parent.sinks)],
+    groupBy: config.groupBy ?? parent.groupBy,
+    groupWaitMs: config.groupWaitMs ?? parent.groupWaitMs,
+    groupIntervalMs: config.groupIntervalMs ?? parent.groupIntervalMs,
+    stage: parent.stage === 'shadow' ? parent.stage : config.stage,
+  }
   return {
+    ...own,
     name: config.name,
-    path,
-    sinks,
     matchers: config.matchers,
     continue: config.continue,
-    routes: config.routes.map((route) => resolve(route, { path, sinks })),
+    isAside: config.stage === 'shadow',
+    muteTimeIntervals: config.muteTimeIntervals,
+    onMute: config.onMute,
+    routes: config.routes.map((route) => resolve(route, own)),
   }
+}
+
+function nodesOf(node: RouteNode): RouteNode[] {
+  return [node, ...node.routes.flatMap(nodesOf)]
 }
 
 function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
@@ -87,26 +129,37 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
 
   /** undefined: the node does not match. `why` holds what matched above it. */
   function visit(node: RouteNode, why: string[]): RouteDecision[] | undefined {
+    const { name: route, stage } = node
     const failed = firstFailure(node, input)
-    const seen = { route: node.name, path: [...node.path], matched: failed === null, failed }
-    const entry = { ...seen, taken: false, stopsSiblings: failed === null && !node.continue }
+    const stopsSiblings = failed === null && !node.continue && !node.isAside
+    const seen = { route, path: [...node.path], stage, matched: failed === null, failed }
+    const entry = { ...seen, taken: false, stopsSiblings }
     visits.push(entry)
     if (failed) return undefined
     const reasons = [...why, ...node.matchers.map(({ text }) => text)]
-    const fromChildren = visitChildren(node, reasons)
-    if (fromChildren.length > 0) return fromChildren
+    const below = visitChildren(node, reasons)
+    if (below.isTaken) return below.decided
     entry.taken = true
-    return [{ route: node.name, path: [...node.path], sinks: [...node.sinks], why: reasons }]
+    const own = { route, path: [...node.path], stage, sinks: [...node.sinks], why: reasons }
+    return [own, ...below.decided]
   }
 
-  function visitChildren(node: RouteNode, why: string[]): RouteDecision[] {
+  /** `isTaken`: by one that the node stands back for, which a route aside is not. */
+  function visitChildren(
+    node: RouteNode,
+    why: string[],
+  ): { decided: RouteDecision[]; isTaken: boolean } {
     const decided: RouteDecision[] = []
+    let isTaken = false
     for (const child of node.routes) {
       const taken = visit(child, why)
-      if (taken) decided.push(...taken)
-      if (taken && !child.continue) break
+      if (!taken) continue
+      decided.push(...taken)
+      if (child.isAside) continue
+      isTaken = true
+      if (!child.continue) break
     }
-    return decided
+    return { decided, isTaken }
   }
 }
 

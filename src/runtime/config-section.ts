@@ -34,7 +34,7 @@ export function section<Shape extends z.core.$ZodLooseShape>(
   shape: Shape,
   { describe, rules = [], id }: SectionOptions,
 ): z.ZodObject<Shape, z.core.$loose> {
-  const known = Object.keys(shape).filter((key) => !isLater(shape[key]))
+  const known = Object.keys(shape).filter((key) => !isRefusedKey(shape[key]))
   const allRules = [unknownKeys(shape, known), ...rules]
   const meta = { description: describe, additionalProperties: false, ...(id ? { id } : {}) }
   return z
@@ -67,29 +67,58 @@ function unknownKeys(shape: object, known: string[]): Rule {
 
 /** Marks a schema as one of a key that a later version brings; the JSON Schema leaves it out. */
 export const laterMark = { later: true } as const
+/** Likewise, of a key that another type of the same section has. */
+const foreignMark = { foreign: true } as const
+
+/** Whether what is known of a schema says that its key is refused wherever it stands. */
+export function isMarkedRefused(meta: Readonly<Record<string, unknown>>): boolean {
+  return meta['later'] === true || meta['foreign'] === true
+}
+
+function isRefusedKey(schema: unknown): boolean {
+  return schema instanceof z.ZodType && isMarkedRefused(schema.meta() ?? {})
+}
+
+type RefusedKeys<Key extends string> = Record<Key, z.ZodOptional<z.ZodUnknown>>
 
 /** Keys of a later version, refused by name; `instead` says what this version does. */
 export function laterKeys<const Key extends string>(
   instead: Record<Key, string>,
-): Record<Key, z.ZodOptional<z.ZodUnknown>> {
-  const entries = Object.entries<string>(instead)
-  const shape = entries.map(([key, meanwhile]) => [key, laterKey(meanwhile)])
-  return Object.fromEntries(shape) as Record<Key, z.ZodOptional<z.ZodUnknown>>
+): RefusedKeys<Key> {
+  return refusedKeys(instead, (meanwhile) => ({
+    message: messageFor(refusal('not in this version', `remove the line: ${meanwhile}`)),
+    mark: laterMark,
+  }))
 }
 
-function laterKey(instead: string): z.ZodOptional<z.ZodUnknown> {
-  const message = messageFor(refusal('not in this version', `remove the line: ${instead}`))
+/** Keys of other types of the same section, refused with what to write instead. */
+export function foreignKeys<const Key extends string>(
+  remedies: Record<Key, string>,
+): RefusedKeys<Key> {
+  return refusedKeys(remedies, (remedy) => ({
+    message: messageFor(refusal('not a key of this type', remedy)),
+    mark: foreignMark,
+  }))
+}
+
+function refusedKeys<const Key extends string>(
+  said: Record<Key, string>,
+  refuse: (text: string) => { message: string; mark: Record<string, boolean> },
+): RefusedKeys<Key> {
+  const shape = Object.entries<string>(said).map(([key, text]) => {
+    const { message, mark } = refuse(text)
+    return [key, refusedKey(message).meta(mark)]
+  })
+  return Object.fromEntries(shape) as RefusedKeys<Key>
+}
+
+function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
   return z
     .unknown()
     .optional()
     .superRefine((value, context) => {
       if (value !== undefined) context.addIssue({ code: 'custom', message })
     })
-    .meta(laterMark)
-}
-
-function isLater(schema: unknown): boolean {
-  return schema instanceof z.ZodType && schema.meta()?.['later'] === true
 }
 
 /** A section whose `type` says which of several it is; the types of later versions go by name. */
@@ -105,7 +134,10 @@ export function byType<
 }
 
 function typeRefusal(input: unknown, known: string[], later: Record<string, string>): Refusal {
-  if (!isSection(input)) return refusal('not a section', 'write its keys, first of all type')
+  if (!isSection(input)) {
+    const problem = input === undefined ? 'missing' : 'not a section'
+    return refusal(problem, 'write its keys, first of all type')
+  }
   const type = input['type']
   const meanwhile = typeof type === 'string' && Object.hasOwn(later, type) ? later[type] : undefined
   if (meanwhile === undefined) return unknownWord(type, known)

@@ -3,13 +3,12 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import {
   helpOf,
   metricTable,
-  responseCodes,
-  severityWords,
   type LabelDomain,
   type LabelDomains,
   type MetricDefinition,
   type MetricTable,
 } from './metrics-table.ts'
+import { responseCodes, severityWords } from './metrics-words.ts'
 
 /** The configured names that label metrics. */
 export interface KnownNames {
@@ -97,18 +96,32 @@ function isOneOf(words: readonly string[], value: string): boolean {
   return words.includes(value)
 }
 
-/** Makes every label set that can be named beforehand appear, with 0. */
-export function zero(metrics: RegisteredMetric[], names: KnownNames): void {
+/**
+ * Makes every label set that can be named beforehand appear, unless it starts unset: with 0, or as it
+ * counts already. Those that only `before` could name disappear.
+ */
+export function zero(metrics: RegisteredMetric[], names: KnownNames, before?: KnownNames): void {
   for (const { definition, metric } of metrics) {
-    for (const labels of labelSets(definition.labels, names)) {
-      if (metric instanceof Histogram) metric.zero(labels)
-      else metric.inc(labels, 0)
+    const old = setsByKey(before ? labelSets(definition.labels, before) : [])
+    const wanted = setsByKey(labelSets(definition.labels, names))
+    for (const [key, labels] of old) {
+      if (!wanted.has(key)) metric.remove(labels)
+    }
+    for (const [key, labels] of definition.startsUnset ? [] : wanted) {
+      if (!(metric instanceof Histogram)) metric.inc(labels, 0)
+      else if (!old.has(key)) metric.zero(labels) // once more would forget what was observed
     }
   }
 }
 
-function labelSets(domains: LabelDomains, names: KnownNames): Record<string, string>[] {
-  return Object.entries(domains).reduce<Record<string, string>[]>(
+type LabelSet = Record<string, string>
+
+function setsByKey(sets: LabelSet[]): Map<string, LabelSet> {
+  return new Map(sets.map((labels) => [JSON.stringify(labels), labels]))
+}
+
+function labelSets(domains: LabelDomains, names: KnownNames): LabelSet[] {
+  return Object.entries(domains).reduce<LabelSet[]>(
     (sets, [label, domain]) =>
       sets.flatMap((set) => valuesOf(domain, names).map((value) => ({ ...set, [label]: value }))),
     [{}],

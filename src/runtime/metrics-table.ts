@@ -3,6 +3,7 @@
  * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
  * written here, or names of the configuration; never a uid, an address or an error text.
  */
+import { attemptOutcomes, pollFailures, suppressionReasons, tiers } from './metrics-words.ts'
 
 /**
  * Where a label's values come from: names of the configuration; `severity`: the five words, anything
@@ -26,58 +27,11 @@ export interface MetricDefinition {
   scope: 'local' | 'shared'
   help: string
   labels: LabelDomains
+  /** No sample before its value is known, because a 0 would say something untrue. */
+  startsUnset?: true
   /** Upper bounds of a histogram's buckets, seconds. */
   buckets?: readonly number[]
 }
-
-/** The values of a `severity` label; the first five are those of `events/severity.ts`. */
-export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
-
-const tiers = ['search', 'basic'] as const
-
-/** The reasons of a `ServiceError`. */
-const pollFailures = [
-  'auth',
-  'rate_limited',
-  'rejected',
-  'unavailable',
-  'timeout',
-  'contract',
-] as const
-
-/** The reasons of a `SinkError`, after the one good outcome. */
-const attemptOutcomes = [
-  'delivered',
-  'rate_limited',
-  'unavailable',
-  'timeout',
-  'connection_lost',
-  'rejected',
-  'invalid',
-  'unauthorized',
-  'gone',
-  'recipient_refused',
-  'redirected',
-  'forbidden_address',
-  'misconfigured',
-] as const
-
-/** The values of a `code` label. `none`: no answer came. */
-export const responseCodes = [
-  '200',
-  '400',
-  '401',
-  '403',
-  '404',
-  '422',
-  '429',
-  '500',
-  '502',
-  '503',
-  '504',
-  'none',
-  'other',
-] as const
 
 /** From the shortest interval between polls to an hour behind. */
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
@@ -99,7 +53,7 @@ export const metricTable = {
   feed_empty_pages_total: counter('Pages taken in that held no item.', feed),
   feed_cursor_resets_total: counter('Walks begun anew instead of going on at their cursor.', {
     ...feed,
-    reason: ['configuration_changed', 'cursor_refused', 'rewound'],
+    reason: ['configuration_changed', 'cursor_refused', 'page_size_changed', 'rewound'],
   }),
   feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
   feed_last_caught_up_timestamp_seconds: shared(
@@ -115,6 +69,19 @@ export const metricTable = {
     feed,
   ),
   feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed),
+  feed_sweep_last_completed_timestamp_seconds: shared(
+    'Last time a sweep was read to its end; 0: never.',
+    feed,
+  ),
+  feed_sweep_interval_seconds: gaugeWhenKnown(
+    'The configured sweep.every; only for feeds that sweep.',
+    feed,
+  ),
+  sweep_late_events_total: counter('Events that the tail had passed by and a sweep found.', feed),
+  feed_paused: shared('1 while the feed is not polled, by reason.', {
+    ...feed,
+    reason: ['operator', 'quota'],
+  }),
   feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
   feed_poll_interval_seconds: gauge('The configured every.', feed),
 
@@ -130,6 +97,9 @@ export const metricTable = {
     "Share of the tier's rate limit that this instance used of late, 0 to 1; the sum over instances is the whole.",
     accountAndTier,
   ),
+  api_searches_remaining: sharedWhenKnown('Searches left of the quota, by the last answer.', {
+    account: 'accounts',
+  }),
   token_refreshes_total: counter('Renewals of the access token.', {
     account: 'accounts',
     result: ['renewed', 'failed'],
@@ -140,7 +110,7 @@ export const metricTable = {
   }),
 
   events_fetched_total: counter(
-    'Items received: new, duplicate and quarantined ones together.',
+    'Items received: new, duplicate, quarantined and baseline ones together.',
     feed,
   ),
   events_new_total: counter('Events taken in for the first time.', {
@@ -149,6 +119,14 @@ export const metricTable = {
   }),
   events_duplicate_total: counter('Items received that this feed had shown before.', feed),
   events_quarantined_total: counter('Items received that could not be read, kept aside.', feed),
+  events_baseline_total: counter(
+    'Items received that are older than the floor of the feed: marked, not sent.',
+    feed,
+  ),
+  events_severity_raised_total: counter(
+    'Known events that came back with a higher severity and were routed again.',
+    feed,
+  ),
   unknown_severity_total: counter(
     'Events with a severity that this version does not know, treated as critical.',
     feed,
@@ -174,12 +152,12 @@ export const metricTable = {
   items_created_total: counter('Items created: one event for one destination each.', sink),
   items_settled_total: counter('Items that became final, by outcome.', {
     ...sink,
-    outcome: ['delivered', 'dead'],
+    outcome: ['delivered', 'dead', 'suppressed', 'diverted'],
   }),
   items_replayed_total: sharedCounter('Dead items sent again on request.', sink),
   items_pending: shared('Items not yet final, by state.', {
     ...sink,
-    state: ['queued', 'held', 'batch', 'sending', 'retrying'],
+    state: ['queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying'],
   }),
   deliveries_total: counter('Messages that ended, by outcome.', {
     ...sink,
@@ -203,9 +181,33 @@ export const metricTable = {
     state: ['closed', 'half_open', 'open'],
   }),
   sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
+  sink_paused: shared('1 while an operator pauses the sink.', sink),
+  canary_interval_seconds: gaugeWhenKnown(
+    'The configured canary.every; only for sinks with a canary.',
+    sink,
+  ),
+  canary_last_delivered_timestamp_seconds: sharedWhenKnown(
+    'Last canary that the sink accepted; only for sinks with a canary.',
+    sink,
+  ),
+  suppressed_total: counter('Items settled without a message, by reason.', {
+    ...sink,
+    severity: 'severity',
+    reason: suppressionReasons,
+  }),
+  silences_active: shared('Silences in force.', {}),
+  digest_items: shared('Items that wait for the next digest.', sink),
+  digest_last_sent_timestamp_seconds: sharedWhenKnown(
+    'Last digest that was sent; 0: none yet. Only for sinks with a digest.',
+    sink,
+  ),
+  digest_next_due_timestamp_seconds: sharedWhenKnown(
+    'When the next digest is due; only for sinks with a digest.',
+    sink,
+  ),
 
   audit_unaccounted: shared(
-    'Items fetched less new, duplicate and quarantined ones, by the counters at this scrape; must be 0.',
+    'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,
   ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
@@ -249,6 +251,11 @@ function gauge<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'gauge', scope: 'local', help, labels } as const
 }
 
+/** A gauge that has no sample until somebody sets it. */
+function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'local', help, labels, startsUnset: true } as const
+}
+
 /** Counted in Redis, because a command of another process counts it. */
 function sharedCounter<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'counter', scope: 'shared', help, labels } as const
@@ -256,6 +263,10 @@ function sharedCounter<const L extends LabelDomains>(help: string, labels: L) {
 
 function shared<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'gauge', scope: 'shared', help, labels } as const
+}
+
+function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'shared', help, labels, startsUnset: true } as const
 }
 
 function histogram<const L extends LabelDomains>(

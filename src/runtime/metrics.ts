@@ -12,7 +12,10 @@ import type { MetricDefinition, MetricTable } from './metrics-table.ts'
 
 /** Every metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
 export type Metrics = TypedMetrics & {
-  /** Makes every label set that can be named beforehand appear with 0. Once, before counting. */
+  /**
+   * Makes every label set that can be named beforehand appear with 0. Before counting, and again when
+   * the names change: what counts already goes on, the series of names that are gone disappear.
+   */
   startAtZero(names: KnownNames): void
   /**
    * Hands in what reads Redis and sets the shared gauges at each scrape. They begin each scrape at
@@ -76,14 +79,14 @@ export function createMetrics({ clock = systemClock, logger }: MetricsOptions = 
   const caughtUp = registered.feed_last_caught_up_timestamp_seconds.metric as Gauge
   const lag = registered.feed_lag_seconds.metric as Gauge
   const startedAtMs = clock.now()
-  let known: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
+  let known: KnownNames | undefined
   let refresh = notReadYet
   collectDefaultMetrics({ register: local })
 
   async function readShared(): Promise<void> {
     zero(
       Object.values(registered).filter(({ definition }) => definition.scope === 'shared'),
-      known,
+      known ?? noNames,
     )
     await refresh()
     const { values } = await caughtUp.get()
@@ -97,8 +100,8 @@ export function createMetrics({ clock = systemClock, logger }: MetricsOptions = 
   return {
     ...typedAccess(registered),
     startAtZero(names) {
+      zero(Object.values(registered), names, known)
       known = names
-      zero(Object.values(registered), names)
     },
     onScrape(given) {
       refresh = given
@@ -111,6 +114,8 @@ export function createMetrics({ clock = systemClock, logger }: MetricsOptions = 
     },
   }
 }
+
+const noNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
 
 function notReadYet(): Promise<void> {
   return Promise.reject(new Error('nothing reads the shared metrics yet'))

@@ -5,15 +5,18 @@ import { inspect } from 'node:util'
 export interface Secret {
   /** The value; a file is read at each use and trimmed, so that rotation needs no restart. */
   reveal(): string
+  /** The file that holds it, where it stands in one. */
+  readonly file?: string
   toString(): string
   toJSON(): string
 }
 
 const hidden = '<secret>'
 
-export function secretOf(read: () => string): Secret {
+export function secretOf(read: () => string, file?: string): Secret {
   return {
     reveal: read,
+    ...(file === undefined ? {} : { file }),
     toString: () => hidden,
     toJSON: () => hidden,
     [inspect.custom]: () => hidden,
@@ -25,5 +28,5 @@ export function secretFromText(text: string): Secret {
 }
 
 export function secretFromFile(path: string): Secret {
-  return secretOf(() => readFileSync(path, 'utf8').trim())
+  return secretOf(() => readFileSync(path, 'utf8').trim(), path)
 }

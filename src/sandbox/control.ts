@@ -1,4 +1,4 @@
-/** The sandbox over HTTP, for whoever does not share its process: faults, events, state. */
+/** The sandbox over HTTP, for whoever does not share its process: faults, events, credentials, state. */
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { FaultControl, FaultInput } from './faults.ts'
@@ -9,13 +9,16 @@ export interface ControlParts {
   /** What `GET /_sandbox/state` answers. */
   state: () => Record<string, unknown>
   addEvents: (count: number) => void
+  addCredentials: (count: number) => void
 }
 
 /**
  * `POST /_sandbox/faults` with one fault or a list adds, `DELETE` clears; `POST /_sandbox/events` with
- * `{count}` lets events arrive; `GET /_sandbox/state` tells what stands and what came.
+ * `{count}` lets events arrive, `/_sandbox/credentials` credentials; `GET /_sandbox/state` tells what
+ * stands and what came.
  */
-export function addControl(app: FastifyInstance, { faults, state, addEvents }: ControlParts): void {
+export function addControl(app: FastifyInstance, parts: ControlParts): void {
+  const { faults, state } = parts
   app.get(`${controlPrefix}state`, () => state())
   app.delete(`${controlPrefix}faults`, () => {
     faults.clear()
@@ -28,13 +31,18 @@ export function addControl(app: FastifyInstance, { faults, state, addEvents }: C
       return { faults: faults.list() }
     }),
   )
-  app.post(`${controlPrefix}events`, (request, reply) =>
-    attempt(reply, () => {
-      const { count } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
-      addEvents(count)
-      return { added: count }
-    }),
-  )
+  for (const [what, add] of [
+    ['events', parts.addEvents],
+    ['credentials', parts.addCredentials],
+  ] as const) {
+    app.post(`${controlPrefix}${what}`, (request, reply) =>
+      attempt(reply, () => {
+        const { count } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
+        add(count)
+        return { added: count }
+      }),
+    )
+  }
 }
 
 const countSchema = z.strictObject({ count: z.int().min(1).max(10_000) })

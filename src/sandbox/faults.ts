@@ -35,7 +35,7 @@ const faultSchema = z.strictObject({
   method: z.string().optional(),
   /** Only mail to this address. */
   recipient: z.string().optional(),
-  /** true: only requests whose body has a cursor; false: only those without. */
+  /** true: only requests whose body or query has a cursor; false: only those without. */
   withCursor: z.boolean().optional(),
   /** The next so many; for ever unless given. */
   times: z.int().min(1).optional(),

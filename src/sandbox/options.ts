@@ -10,6 +10,12 @@ export type Tier = 'search' | 'basic'
  */
 export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
 
+/**
+ * In which order the credential feed has its records; nothing public says. `shuffled`: in one that
+ * means nothing, though the same at each reading, where what is new may stand anywhere.
+ */
+export type CredentialOrder = 'newest' | 'ascending' | 'shuffled'
+
 export interface SandboxOrganization {
   id: number
   /** Requests per second; default search 1, basic 4 (public documentation, rate limits). */
@@ -33,10 +39,29 @@ export interface SandboxOptions {
   seed?: number
   /** Mean of the Poisson process over all groups; 0: nothing arrives by itself. */
   eventsPerSecond?: number
-  /** Share of the arriving events that were created one to thirty minutes before they arrive. */
+  /** Share of the arriving events, and credentials, that were created a minute to `lateMaxMs` before. */
   lateShare?: number
+  /** Default thirty minutes; above one. */
+  lateMaxMs?: number
   /** So many events, spread over the last 24 h, stand there at the start. */
   backlog?: number
+  /** As `eventsPerSecond` and `backlog`, of credentials over all identifiers. */
+  credentialsPerSecond?: number
+  credentialBacklog?: number
+  /** Default newest. */
+  credentialOrder?: CredentialOrder
+  /** false: as servers before 2026-05-28, `imported_at` is heeded in `auth_domain` searches alone. */
+  filtersImportedAt?: boolean
+  /** A credential search for more than so many at once gets a gateway's 504; null: none does. */
+  credentialSizeLimit?: number | null
+  /**
+   * How many global searches the month has; answers to them count down in a header whose name is
+   * `prefix` and `Global-Searches-Remaining`. Past the end they go on at 0: nothing public says what
+   * else happens. null: no header.
+   */
+  searchQuota?: { prefix: string; searches: number } | null
+  /** true: ignored events stay on the pages, with their `ignored_at`. */
+  showsIgnored?: boolean
   endMode?: EndMode
   /** Probability that a page holds fewer items than it could. */
   shortPages?: number
@@ -52,7 +77,13 @@ export interface SandboxOptions {
   /** `Retry-After` of a 429 for rate; null: none, as the public documentation has it. */
   retryAfterSeconds?: number | null
   /** Which limit a kind of request counts against; null: none. */
-  tiers?: { tokens?: Tier | null; groupSearch?: Tier; detail?: Tier }
+  tiers?: {
+    tokens?: Tier | null
+    groupSearch?: Tier
+    detail?: Tier
+    credentialFeed?: Tier
+    credentialSearch?: Tier
+  }
   /** What the detail of a type without a model is: 400 UNSUPPORTED, or an event with empty data. */
   detailWithoutModel?: 'unsupported' | 'empty'
   /** Messages per second and how many at once, per Slack URL. */
@@ -106,7 +137,15 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     seed: 1,
     eventsPerSecond: 0,
     lateShare: 0,
+    lateMaxMs: 1_800_000,
     backlog: 0,
+    credentialsPerSecond: 0,
+    credentialBacklog: 0,
+    credentialOrder: 'newest',
+    filtersImportedAt: true,
+    credentialSizeLimit: null,
+    searchQuota: null,
+    showsIgnored: false,
     endMode: 'full',
     shortPages: 0,
     emptyPages: 0,

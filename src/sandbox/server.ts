@@ -32,7 +32,7 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
     const fault = faults.strike({
       on: entry.path,
       method: request.method,
-      withCursor: hasCursor(entry.body),
+      withCursor: hasCursor(entry.body) || hasCursor(entry.query),
     })
     if (!fault) return
     entry.fault = fault.effect

@@ -9,6 +9,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createAccountState, type AccountPause } from './tokens/account-state.ts'
 import type { AccountConfig, Tier } from './config.ts'
+import { createCredentialRequests, type CredentialRequests } from './credential-requests.ts'
 import { createCredentials } from './tokens/credentials.ts'
 import { readEvent, saysNoDetail, type EventAnswer } from './event-answer.ts'
 import { createOrganizationLookup } from './organization-lookup.ts'
@@ -43,7 +44,7 @@ interface TokenTest {
   scopes: string[]
 }
 
-export interface ServiceClient {
+export interface ServiceClient extends CredentialRequests {
   readonly account: AccountConfig
   /** One page of an identifier group's events; `requestedAtMs` is this machine's wall clock. */
   searchGroupEvents(
@@ -77,6 +78,8 @@ export interface ServiceClientOptions {
   /** After every request that was sent. */
   onRequest?: (info: RequestInfo) => void
   onTokenRefresh?: (result: 'renewed' | 'failed') => void
+  /** How many global searches are left of the month, whenever an answer says so. */
+  onQuota?: (remaining: number) => void
   random?: () => number
   tokenLifetimeMs?: number
 }
@@ -87,6 +90,7 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 
   return {
     account,
+    ...createCredentialRequests({ session, lookup }),
     async searchGroupEvents({ groupId, body, ...asked }) {
       await lookup.ensure(asked.signal)
       const path = `/firework/v4/events/identifier_groups/${groupId}/_search`

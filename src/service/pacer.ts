@@ -2,6 +2,7 @@
 import type { Clock } from '../runtime/clock.ts'
 import type { AccountConfig, Tier } from './config.ts'
 import { failureOfAnswer, headerOf, type Answer } from './transport/failures.ts'
+import { searchesRemainingIn } from './transport/searches-remaining.ts'
 import type { Lane, Organizations } from './pacing/organizations.ts'
 import type { Turn } from './pacing/pick-next.ts'
 import { parseHttpDate } from '../runtime/retry-after.ts'
@@ -21,6 +22,8 @@ export interface RequestInfo {
 export interface Paced extends TakeOptions {
   turn: Turn
   tier: Tier
+  /** What of this one request may not stand in any message, besides the account's own secrets. */
+  secrets?: readonly string[]
 }
 
 export interface Pacer {
@@ -40,6 +43,8 @@ export interface PacerOptions {
   /** Never to be repeated in a message. */
   secrets: () => string[]
   onRequest?: ((info: RequestInfo) => void) | undefined
+  /** How many global searches are left of the organization's month, by an answer that says so. */
+  onQuota?: ((remaining: number) => void) | undefined
   random?: (() => number) | undefined
 }
 
@@ -48,8 +53,8 @@ export function createPacer(options: PacerOptions): Pacer {
   const waitedMs: Record<Tier, number> = { search: 0, basic: 0 }
   let clockSkewMs: number | undefined
 
-  async function pauseTier(answer: Answer, lane: Lane): Promise<ServiceError> {
-    const failure = failureOfAnswer(answer, options.secrets())
+  async function pauseTier(answer: Answer, lane: Lane, paced: Paced): Promise<ServiceError> {
+    const failure = failureOfAnswer(answer, [...options.secrets(), ...(paced.secrets ?? [])])
     // Up to a tenth more, so that not everybody who was told the same comes back at once.
     await turns.pause(lane, (failure.retryAfterMs ?? 0) * (1 + 0.1 * random()))
     return failure
@@ -58,6 +63,11 @@ export function createPacer(options: PacerOptions): Pacer {
   function noteClock(answer: Answer): void {
     const serverMs = parseHttpDate(headerOf(answer, 'date'))
     if (serverMs !== undefined) clockSkewMs = serverMs - (answer.sentAtMs + clock.now()) / 2
+  }
+
+  function noteQuota(answer: Answer): void {
+    const remaining = searchesRemainingIn(answer)
+    if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
   return {
@@ -70,7 +80,8 @@ export function createPacer(options: PacerOptions): Pacer {
         const answer = await transport.request(request)
         info.code = answer.status
         noteClock(answer)
-        if (answer.status === 429) throw await pauseTier(answer, lane)
+        noteQuota(answer)
+        if (answer.status === 429) throw await pauseTier(answer, lane, paced)
         return answer
       } finally {
         options.onRequest?.(info)

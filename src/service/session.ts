@@ -44,9 +44,8 @@ const tokenTurnMs = 10_000
 export function createSession(options: SessionOptions): Session {
   const { account, credentials, state, tokens, pacer, clock } = options
 
-  async function accept(answer: Answer, token: Token): Promise<Answer> {
-    if (answer.status >= 300)
-      throw failureOfAnswer(answer, secretsOf(account, credentials(), token))
+  async function accept(answer: Answer, secrets: readonly string[]): Promise<Answer> {
+    if (answer.status >= 300) throw failureOfAnswer(answer, secrets)
     await state.reportSuccess()
     return answer
   }
@@ -59,10 +58,10 @@ export function createSession(options: SessionOptions): Session {
         const token = await tokens.get(asked)
         const answer = await pacer.send(requestOf(asked, token), asked)
         if (isWelcome(answer)) return answer
-        if (answer.status !== 401) return accept(answer, token)
+        const secrets = [...secretsOf(account, credentials(), token), ...(asked.secrets ?? [])]
+        if (answer.status !== 401) return accept(answer, secrets)
         await tokens.refuse(token)
         const isFinal = token.bornMs >= startedMs || used === mostTokens
-        const secrets = secretsOf(account, credentials(), token)
         if (isFinal) throw await state.pause(failureOfAnswer(answer, secrets))
       }
     },

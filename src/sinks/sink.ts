@@ -1,4 +1,5 @@
 import type { EventDetail, ThreatEvent } from '../events/threat-event.ts'
+import type { Summary } from '../messages/summary.ts'
 import { TocsinError } from '../runtime/errors.ts'
 
 /**
@@ -16,6 +17,10 @@ export interface Sink {
   readonly limitPerSecond?: number | undefined
   /** How many sends at once in one process. */
   readonly concurrency: number
+  /** Whether leaked secrets reach it in clear (`reveal: true`). */
+  readonly reveals?: boolean
+  /** Whether it can send a file along. */
+  readonly canAttach?: boolean
   /** The longest a send may take in all, milliseconds. */
   readonly sendTimeoutMs: number
   /** Throws SinkError. Resolves when the other side has accepted. */
@@ -44,6 +49,20 @@ export interface Delivery {
   mayBeRepeat: boolean
   /** A message of `sinks test`: marked TEST for people and machines. */
   isTest?: boolean
+  /**
+   * Several events in one message for people: `members` are those to show, in this order, and the
+   * summary counts all that the message stands for. undefined: one event, or a machine's batch.
+   */
+  summary?: Summary
+  /** With a summary: what a sink that can attach files sends along. */
+  attachment?: Attachment
+}
+
+export interface Attachment {
+  /** Plain ASCII, e.g. `tocsin-digest-2026-11-21.csv.gz`. */
+  fileName: string
+  contentType: string
+  content: Uint8Array
 }
 
 /** One item of a delivery. */
@@ -59,6 +78,10 @@ export interface DeliveryMember {
   /** undefined: the feed did not ask for it; 'unavailable': asked, not to be had in time. */
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
+  /** The severity under which this destination got the event before; undefined: it never did. */
+  raisedFrom?: string | undefined
+  /** A leaked secret in clear; set only where the sink has `reveal: true`. */
+  secret?: string | undefined
 }
 
 export interface SendOptions {

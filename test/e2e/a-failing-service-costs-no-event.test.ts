@@ -194,7 +194,8 @@ test.concurrent.each(failures)(
       const asked = searchesOf(sandbox)
       const failed = asked.findIndex(({ body }) => (body as { from?: string }).from !== undefined)
       const waitedMs = asked[failed + 1]!.atMs - asked[failed]!.atMs
-      expect(waitedMs).toBeGreaterThanOrEqual(waitsMs - 50)
+      // the sandbox notes when a request arrived: the first may have arrived late
+      expect(waitedMs).toBeGreaterThanOrEqual(waitsMs - slackMs)
       expect(waitedMs).toBeLessThan(waitsMs * 1.1 + slackMs)
       expect(asked[failed + 1]!.body).toEqual(asked[failed]!.body)
     })

@@ -13,19 +13,22 @@ import { silent } from '../support/ledger.ts'
 const root = join(import.meta.dirname, '../..')
 
 const accounting =
-  /^fetched (\d+), new (\d+), duplicate (\d+), quarantined (\d+), delivered slack (\d+) email (\d+) webhook (\d+), held (\d+), suppressed (\d+), dead (\d+), pending (\d+), unaccounted (\d+)$/gm
+  /^fetched (\d+), new (\d+) \(late (\d+)\), duplicate (\d+), quarantined (\d+), delivered slack (\d+) email (\d+) webhook (\d+), held (\d+), suppressed (\d+), dead (\d+), pending (\d+), unaccounted (\d+)$/gm
 
 interface Arrival {
   kind: 'arrival'
   sink: string
-  items: string[]
+  form: string
+  events: number
   uids: string[]
+  text: string
 }
 
 interface Figures {
   kind: 'accounting'
   fetched: number
   new: number
+  late: number
   delivered: Record<string, number>
   unaccounted: number
 }
@@ -61,12 +64,15 @@ describe.concurrent('the demo', () => {
     expect(first.text).not.toContain('\u001B')
     const found = [...first.text.matchAll(accounting)]
     expect(found).toHaveLength(1)
-    const [fetched, isNew, duplicate, quarantined, ...items] = found[0]!.slice(1).map(Number)
+    const [fetched, isNew, late, duplicate, quarantined, ...items] = found[0]!.slice(1).map(Number)
     const [slack, email, webhook, , , dead, pending, unaccounted] = items
     expect(fetched).toBe(isNew! + duplicate! + quarantined!)
     expect(isNew).toBeGreaterThanOrEqual(40)
     expect(Math.min(slack!, email!, webhook!)).toBeGreaterThan(0)
     expect([dead, unaccounted]).toEqual([0, 0])
+    expect(late).toBe(1)
+    expect(first.text).toMatch(/^messages slack .*first poll.*, email .*\(\d digests?\), webhook /m)
+    expect(first.text).toMatch(/ slack .*First poll of feed staff: \d+ events/)
     expect(first.text).toContain(join(folder, 'tocsin.yaml'))
 
     const second = await run('--for', '6s', '--folder', folder, '--output', 'json')
@@ -79,18 +85,24 @@ describe.concurrent('the demo', () => {
     const arrivals = said.slice(0, -1) as Arrival[]
     expect(figures).toMatchObject({ kind: 'accounting', unaccounted: 0 })
     for (const sink of ['slack', 'email', 'webhook']) {
-      const items = arrivals.filter((one) => one.sink === sink).flatMap((one) => one.items)
-      expect(items).toHaveLength(figures.delivered[sink]!)
-      expect(items.length).toBeGreaterThan(0)
+      const events = arrivals.filter((one) => one.sink === sink).map((one) => one.events)
+      expect(events.length).toBeGreaterThan(0)
+      expect(events.reduce((sum, count) => sum + count)).toBe(figures.delivered[sink])
     }
     // the whole story of both runs: each event new at most once, those of the first start not again
     const story = readFileSync(join(folder, 'history.jsonl'), 'utf8').trim().split('\n')
     const uids = story.map((line) => (JSON.parse(line) as { event: { uid: string } }).event.uid)
-    expect(isNew! + figures.new).toBeLessThanOrEqual(new Set(uids).size)
+    const leaked = readFileSync(join(folder, 'credentials.jsonl'), 'utf8').trim().split('\n')
+    expect(isNew! + figures.new).toBeLessThanOrEqual(new Set(uids).size + leaked.length)
     const delivered = arrivals.filter((one) => one.sink === 'webhook').flatMap((one) => one.uids)
-    const again = delivered.filter((uid) => uids.indexOf(uid) < 40)
+    const again = delivered.filter((uid) => uids.slice(0, 40).includes(uid))
     expect(again.length).toBeLessThanOrEqual(pending!)
-  }, 60_000)
+    expect(arrivals.map(({ form }) => form)).toContain('group')
+    expect(arrivals.map(({ form }) => form)).toContain('digest')
+    expect(arrivals.some(({ text }) => text.includes('leaked credentials of feed staff'))).toBe(
+      true,
+    )
+  }, 180_000)
 
   test('leaves nothing behind when it is killed, and the next one makes up for it', async () => {
     const folder = join(home, 'killed')
@@ -102,7 +114,7 @@ describe.concurrent('the demo', () => {
     const next = await run('--for', '1s', '--folder', folder)
     expect(next).toMatchObject({ code: 0, errors: '' })
     expect([...next.text.matchAll(accounting)]).toHaveLength(1)
-  }, 60_000)
+  }, 120_000)
 
   test('ends with an error when its Redis dies under it', async () => {
     const folder = join(home, 'broken')
@@ -121,7 +133,7 @@ describe.concurrent('the demo', () => {
     const [code] = (await once(child, 'close')) as [number]
     expect(code).toBe(1)
     expect(errors).toContain('the private Redis ended by itself')
-  }, 60_000)
+  }, 120_000)
 
   test('ends in order on Ctrl-C', async () => {
     const child = launch('--folder', join(home, 'interrupted'))
@@ -132,7 +144,7 @@ describe.concurrent('the demo', () => {
     const [code] = (await once(child, 'close')) as [number]
     expect(code).toBe(0)
     expect([...text.matchAll(accounting)]).toHaveLength(1)
-  }, 60_000)
+  }, 120_000)
 
   test('refuses to share its folder', async () => {
     const folder = join(home, 'shared')
@@ -143,7 +155,7 @@ describe.concurrent('the demo', () => {
     expect(errors).toContain('another demo runs in')
     child.kill('SIGINT')
     await once(child, 'close')
-  }, 60_000)
+  }, 120_000)
 })
 
 function stateOf(folder: string): DemoState {

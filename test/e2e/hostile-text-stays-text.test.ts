@@ -115,12 +115,12 @@ redis: {url: '${redis.url}'}
 http: {port: ${port}}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 50, basic: 100}}}
 feeds:
-  main: {type: events, identifier_group: 1042, every: 5s, detail: [high], labels: {constructor: x}}
+  main: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: [high], labels: {constructor: x}}
 sinks:
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 50/s}
   oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [a@example.com], tls: off}
-route: {sinks: [siem, soc, oncall]}
+route: {sinks: [siem, soc, oncall], group_wait: 0s}
 `
   const lines: string[] = []
   const destination = new Writable({

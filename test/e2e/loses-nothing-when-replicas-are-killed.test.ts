@@ -22,13 +22,13 @@ function configOf(sandbox: Sandbox, redisUrl: string): string {
 redis: {url: '${redisUrl}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: '${sandbox.apiKeys[0]}', limits: {search: 50, basic: 50}}}
-feeds: {brand: {type: events, identifier_group: 1042, every: 5s}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send}}
 sinks:
   single: {type: webhook, url: '${sandbox.url}/hooks/single', secret: '${sandbox.webhookSecret}', allow_private: true}
   batch: {type: webhook, url: '${sandbox.url}/hooks/batch', secret: '${sandbox.webhookSecret}', allow_private: true, batch: {max: 8, wait: 300ms}}
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 100/s}
   oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [a@example.com], tls: off}
-route: {sinks: [single, batch, soc, oncall]}
+route: {sinks: [single, batch, soc, oncall], group_wait: 0s}
 `
 }
 

@@ -179,7 +179,7 @@ accounts:
   closed: {base_url: '${closed}', api_key: '${operators.otherApiKey}', organization_id: 8}
 ${accounts.join('\n')}
 feeds:
-  main: {type: events, account: main, identifier_group: 1042, every: 5s, detail: [high]}
+  main: {type: events, account: main, identifier_group: 1042, every: 5s, backlog: send, detail: [high]}
   proxied: {type: events, account: proxied, identifier_group: 1, every: 5s}
   closed: {type: events, account: closed, identifier_group: 1, every: 5s}
 ${feeds.join('\n')}
@@ -193,6 +193,7 @@ sinks:
 ${sinks.join('\n')}
 route:
   sinks: [siem, soc, oncall, unanswered, tls, refusedmail, ${names.join(', ')}]
+  group_wait: 0s
 `
 }
 

@@ -17,8 +17,12 @@ const env = {
 
 const examples = readdirSync(folder).filter((file) => file.endsWith('.yaml'))
 
-test.each(examples)('%s loads, without a warning', (example) => {
-  expect(loadConfig({ path: join(folder, example), env }).warnings).toEqual([])
+/** The mail catcher of the rehearsal speaks no TLS. */
+const knownWarnings: Record<string, string[]> = { 'compose-sandbox.yaml': ['sinks.oncall.tls'] }
+
+test.each(examples)('%s loads, without a warning that is not known', (example) => {
+  const { warnings } = loadConfig({ path: join(folder, example), env })
+  expect(warnings.map(({ path }) => path)).toEqual(knownWarnings[example] ?? [])
 })
 
 test.each(examples)('%s asks for no variable that the other examples do not', (example) => {

@@ -73,11 +73,20 @@ describe('the beginning', () => {
   })
 
   test('quotes an accounting line as the demo prints it', () => {
-    const zeros = { fetched: 0, new: 0, duplicate: 0, quarantined: 0, held: 0, suppressed: 0 }
+    const zeros = {
+      fetched: 0,
+      new: 0,
+      late: 0,
+      duplicate: 0,
+      quarantined: 0,
+      held: 0,
+      suppressed: 0,
+    }
     const rest = { dead: 0, pending: 0, unaccounted: 0, differences: [] }
     const delivered = { slack: 0, email: 0, webhook: 0 }
-    const expected = accountingLine({ ...zeros, ...rest, delivered })
-    const quoted = (blocksOf('text')[0] ?? '').trim()
+    const messages = { slack: {}, email: {}, webhook: {} }
+    const expected = accountingLine({ ...zeros, ...rest, delivered, messages })
+    const [quoted = ''] = (blocksOf('text')[0] ?? '').trim().split('\n')
     expect(quoted.replaceAll(/\d+/g, '0')).toBe(expected)
   })
 
@@ -158,11 +167,16 @@ describe('Configuration', () => {
       .filter((cells) => cells.length === 4)
       .flatMap(([keys, , fallback = '']) =>
         codesIn(keys).map((key): [string, string] => [
-          key.startsWith(`${prefix}.`) || prefix === 'dedupe' ? key : `${prefix}.${key}`,
+          isWholePath(key, prefix) ? key : `${prefix}.${key}`,
           fallback,
         ]),
       ),
   )
+
+  /** Of `dedupe` and `retention` in one table, and of a list that is a section: its own row. */
+  function isWholePath(key: string, prefix: string): boolean {
+    return key.startsWith(`${prefix}.`) || prefix === 'dedupe' || prefix === `${key}[]`
+  }
 
   test('names every key, and no key that is not there', () => {
     const paths = documented.flatMap(([path]) => {
@@ -194,14 +208,21 @@ describe('Configuration', () => {
 
   test('lists every key that is refused as one of a later version', () => {
     const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' }) as Field
-    const onBranchesOnly = ['route.name', 'route.matchers', 'route.continue']
+    const onBranchesOnly = [
+      'route.name',
+      'route.matchers',
+      'route.continue',
+      'route.stage',
+      'route.mute_time_intervals',
+      'route.on_mute',
+    ]
     const later = [
       ...fieldsOf(schema),
       ...Object.values(schema.definitions ?? {}).flatMap((one) => fieldsOf(one)),
     ]
       .filter(([path, field]) => field.later === true && !onBranchesOnly.includes(path))
       .map(([path]) => path.split('.').at(-1))
-    expect(later.length).toBeGreaterThan(20)
+    expect(later.length).toBeGreaterThan(15)
     const listed = codesIn(sectionOf('Not in this version', 3))
     expect([...new Set(later)].filter((key) => !listed.includes(key ?? ''))).toEqual([])
   })

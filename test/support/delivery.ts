@@ -40,6 +40,7 @@ export function aDeliveryRig(options: DeliveryRigOptions): DeliveryRig {
   const pace = createSendPace(redis, keys, clock)
   const metrics = createMetrics({ clock })
   const deliverer = createDeliverer({
+    book: () => book,
     circuit,
     pace,
     replica: 'r1',
@@ -52,6 +53,7 @@ export function aDeliveryRig(options: DeliveryRigOptions): DeliveryRig {
     modes,
     queue,
     release: (account, made) => queue.addMade(account, made),
+    returnPlaces: () => ({}),
     confirmGeneration: options.confirmGeneration ?? (() => Promise.resolve(true)),
     clock,
     logger: silent,

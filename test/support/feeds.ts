@@ -1,20 +1,90 @@
-import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
+import type {
+  CredentialSearchFeedConfig,
+  CredentialsFeedConfig,
+  EventsFeedConfig,
+  FeedCommon,
+} from '../../src/feeds/config.ts'
+import type { Polled } from '../../src/feeds/polled-feed.ts'
+import type { FeedState } from '../../src/ledger/feed-state.ts'
+
+const common: FeedCommon & { scope: string } = {
+  name: 'brand',
+  account: 'main',
+  scope: 'https://api.example.com 42',
+  everyMs: 60_000,
+  lagObjectiveMs: 300_000,
+  startMs: 86_400_000,
+  backlog: 'summarise',
+  detail: [],
+  tier: 'search',
+  labels: {},
+  sweep: { everyMs: 3_600_000, backMs: 604_800_000 },
+}
+
+const pairs = { by: ['identity', 'secret', 'domain'], forMs: 180 * 86_400_000 } as const
 
 /** A feed with every default; say only what the test is about. */
-export function aFeed(overrides: Partial<PolledFeed> = {}): PolledFeed {
+export function aFeed(overrides: Partial<Polled<EventsFeedConfig>> = {}): Polled<EventsFeedConfig> {
+  return { ...common, type: 'events', identifierGroup: 1042, filters: {}, ...overrides }
+}
+
+/** A feed of an identifier's leaked credentials, likewise. */
+export function aCredentialFeed(
+  overrides: Partial<Polled<CredentialsFeedConfig>> = {},
+): Polled<CredentialsFeedConfig> {
   return {
-    name: 'brand',
-    type: 'events',
-    account: 'main',
-    scope: 'https://api.example.com 42',
-    identifierGroup: 1042,
-    filters: {},
-    everyMs: 60_000,
-    lagObjectiveMs: 300_000,
-    startMs: 86_400_000,
-    detail: [],
-    tier: 'search',
-    labels: {},
+    ...common,
+    name: 'staff',
+    type: 'credentials',
+    tier: 'basic',
+    sweep: { everyMs: 86_400_000, backMs: 0 },
+    identifier: 77,
+    severity: 'high',
+    dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
+    ...overrides,
+  }
+}
+
+/** A feed of what a global credential search finds, likewise. */
+export function aCredentialSearch(
+  overrides: Partial<Polled<CredentialSearchFeedConfig>> = {},
+): Polled<CredentialSearchFeedConfig> {
+  return {
+    ...common,
+    name: 'leaks',
+    type: 'credential_search',
+    everyMs: 3_600_000,
+    lagObjectiveMs: 10_800_000,
+    sweep: { everyMs: 86_400_000, backMs: 604_800_000 },
+    query: { type: 'domain', fqdn: 'example.com' },
+    severity: 'high',
+    dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
+    quotaReserve: 0,
+    ...overrides,
+  }
+}
+
+/** A feed that never polled, opened at this time with a start of a day. */
+export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): FeedState {
+  return {
+    sequence: 0,
+    generation: 1,
+    floorMs: overrides.nowMs - 86_400_000,
+    walk: undefined,
+    isRewound: false,
+    newestMs: undefined,
+    lastSuccessMs: undefined,
+    lastCaughtUpMs: undefined,
+    isBackfilling: false,
+    isEnded: false,
+    sweep: {
+      sequence: 0,
+      generation: 0,
+      walk: undefined,
+      isDone: false,
+      lastCompletedMs: undefined,
+    },
+    paused: undefined,
     ...overrides,
   }
 }

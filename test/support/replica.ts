@@ -48,7 +48,10 @@ export interface Replica {
 }
 
 export interface ReplicaOptions extends Partial<
-  Pick<ServiceClientOptions, 'onRequest' | 'onTokenRefresh' | 'tokenLifetimeMs' | 'random'>
+  Pick<
+    ServiceClientOptions,
+    'onRequest' | 'onQuota' | 'onTokenRefresh' | 'tokenLifetimeMs' | 'random'
+  >
 > {
   redisUrl: string
   /** One for each test, so that tests share nothing. */

@@ -79,7 +79,7 @@ export const hostileTexts = [
   '\u202Egpj.exe\u2066 \u200Bzero\u0000width\u0007',
 ] as const
 
-interface Bench<D extends SinkDriver> {
+export interface Bench<D extends SinkDriver> {
   driver: D
   sink: Sink
   /** Sends, and gives the SinkError that it must end with. */
@@ -259,7 +259,7 @@ function describeDiscretion<D extends SinkDriver>(suite: SinkConformance<D>): vo
 }
 
 /** The text at every place where the feed, and not the operator, decides what stands. */
-function hostileMember(text: string): ReturnType<typeof aMember> {
+export function hostileMember(text: string): ReturnType<typeof aMember> {
   return aMember({
     event: aThreatEvent({
       type: text,
@@ -276,7 +276,7 @@ function hostileMember(text: string): ReturnType<typeof aMember> {
   })
 }
 
-async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): Promise<Bench<D>> {
+export async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): Promise<Bench<D>> {
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const logger = createLogger({ level: 'trace', destination })
@@ -301,7 +301,7 @@ async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): Promise
 }
 
 /** Far longer than a loopback answer takes, far shorter than a test may. */
-function patience(): AbortSignal {
+export function patience(): AbortSignal {
   return AbortSignal.timeout(10_000)
 }
 

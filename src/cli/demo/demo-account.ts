@@ -1,5 +1,6 @@
 /** The demo's account of one run: events fetched, items delivered, and whatever does not agree. */
 import { pendingOf, type FeedAccount, type SinkAccount } from '../../ledger/accounting.ts'
+import type { MessageForm } from './demo-summary.ts'
 import { findDifferences } from './demo-differences.ts'
 import { deliveredBySink, demoSinks, sumOf, type DemoSink, type Evidence } from './demo-evidence.ts'
 
@@ -7,6 +8,8 @@ import { deliveredBySink, demoSinks, sumOf, type DemoSink, type Evidence } from 
 export interface DemoFigures {
   fetched: number
   new: number
+  /** Of the new ones: found by a sweep, because they arrived late. */
+  late: number
   duplicate: number
   quarantined: number
   delivered: Record<DemoSink, number>
@@ -17,6 +20,8 @@ export interface DemoFigures {
   unaccounted: number
   /** What is unaccounted for, one phrase each. */
   differences: string[]
+  /** By sink and form, those that arrived. */
+  messages: Record<DemoSink, Partial<Record<MessageForm, number>>>
 }
 
 export function drawAccount(evidence: Evidence): DemoFigures {
@@ -33,6 +38,7 @@ export function drawAccount(evidence: Evidence): DemoFigures {
   return {
     fetched: feeds((feed) => feed.fetched),
     new: feeds((feed) => feed.new),
+    late: feeds((feed) => feed.late),
     duplicate: feeds((feed) => feed.duplicate),
     quarantined: feeds((feed) => feed.quarantined),
     delivered: deliveredBySink(evidence),
@@ -42,16 +48,49 @@ export function drawAccount(evidence: Evidence): DemoFigures {
     pending: standing(pendingOf) - held,
     unaccounted: sumOf(differences, ({ count }) => count),
     differences: differences.map(({ count, what }) => `${count} ${what}`),
+    messages: messagesBySink(evidence),
   }
 }
 
 export function accountingLine(figures: DemoFigures): string {
-  const word = (name: Exclude<keyof DemoFigures, 'delivered' | 'differences'>): string =>
-    `${name} ${figures[name]}`
+  const word = (
+    name: Exclude<keyof DemoFigures, 'delivered' | 'differences' | 'messages'>,
+  ): string => `${name} ${figures[name]}`
   const delivered = demoSinks.map((sink) => `${sink} ${figures.delivered[sink]}`).join(' ')
   return [
-    ...(['fetched', 'new', 'duplicate', 'quarantined'] as const).map(word),
+    word('fetched'),
+    `${word('new')} (${word('late')})`,
+    ...(['duplicate', 'quarantined'] as const).map(word),
     `delivered ${delivered}`,
     ...(['held', 'suppressed', 'dead', 'pending', 'unaccounted'] as const).map(word),
   ].join(', ')
+}
+
+/** "messages slack 19 (4 groups, 3 first polls), email 3 (1 digest), webhook 25 (20 batches)". */
+export function messagesLine({ messages }: DemoFigures): string {
+  const sinks = demoSinks.map((sink) => {
+    const counts = Object.entries(messages[sink]) as [MessageForm, number][]
+    const told = counts
+      .filter(([form]) => form !== 'single')
+      .map(([form, count]) => `${count} ${formWords[form][count === 1 ? 0 : 1]}`)
+    const total = sumOf(counts, ([, count]) => count)
+    return `${sink} ${total}${told.length > 0 ? ` (${told.join(', ')})` : ''}`
+  })
+  return `messages ${sinks.join(', ')}`
+}
+
+const formWords: Record<MessageForm, [one: string, several: string]> = {
+  single: ['single', 'singles'],
+  batch: ['batch', 'batches'],
+  group: ['group', 'groups'],
+  digest: ['digest', 'digests'],
+  backlog: ['first poll', 'first polls'],
+  held: ['held', 'held'],
+  storm: ['storm', 'storms'],
+}
+
+function messagesBySink({ received }: Evidence): DemoFigures['messages'] {
+  const messages: DemoFigures['messages'] = { slack: {}, email: {}, webhook: {} }
+  for (const { sink, form } of received) messages[sink][form] = (messages[sink][form] ?? 0) + 1
+  return messages
 }

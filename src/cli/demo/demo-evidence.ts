@@ -1,14 +1,23 @@
 /** What a run of the demo left behind, read when nothing writes any more: the ledger, whole. */
 import { readAccounting, scanPending, type Accounting } from '../../ledger/accounting.ts'
 import type { Book } from '../../ledger/book.ts'
+import type { Arrival } from './demo-arrival.ts'
 import { scanRecords, type Item, type LedgerRecord } from '../../ledger/records.ts'
 
 export const demoSinks = ['slack', 'email', 'webhook'] as const
 
 export type DemoSink = (typeof demoSinks)[number]
 
-/** Ids of the items that arrived in this run. */
-export type Receipts = Record<DemoSink, ReadonlySet<string>>
+/** What is compared of a message that arrived. */
+export type Receipt = Pick<
+  Arrival,
+  'sink' | 'id' | 'form' | 'events' | 'items' | 'uids' | 'isComplete' | 'mayBeRepeat'
+>
+
+export interface Difference {
+  count: number
+  what: string
+}
 
 /** Where the ledger stood when the run began. */
 export interface Baseline {
@@ -24,7 +33,8 @@ export interface Evidence {
   pendingFound: Record<string, number>
   records: readonly LedgerRecord[]
   quarantinedUids: ReadonlySet<string>
-  received: Receipts
+  /** Every message that arrived in this run, in order. */
+  received: readonly Receipt[]
   /** Uids of the events that the service showed to a poll. */
   shown: readonly string[]
 }

@@ -42,8 +42,8 @@ export function frameOf(frame: DemoFrame): string[] {
   return [...head, ...latest.map((one) => line(lineOf(one), ...severityStyles(one)))]
 }
 
-const feedTitles = ['FEED', 'LABELS', 'FETCHED', 'NEW', 'DUPLICATES', 'LAG', 'OBJECTIVE']
-const sinkTitles = ['SINK', 'ARRIVED', 'PENDING', 'LAST MESSAGE']
+const feedTitles = ['FEED', 'LABELS', 'FETCHED', 'NEW', 'LATE', 'DUPLICATES', 'LAG', 'OBJECTIVE']
+const sinkTitles = ['SINK', 'EVENTS', 'MESSAGES', 'COLLECTED', 'PENDING', 'LAST MESSAGE']
 
 function feedCells(feed: FeedReading): string[] {
   return [
@@ -51,16 +51,18 @@ function feedCells(feed: FeedReading): string[] {
     feed.labels,
     String(feed.fetched),
     String(feed.new),
+    String(feed.late),
     String(feed.duplicate),
-    feed.lagMs === undefined ? 'not yet caught up' : spanInWords(feed.lagMs),
+    feed.lagMs === undefined ? 'unread' : spanInWords(feed.lagMs),
     spanInWords(feed.lagObjectiveMs),
   ]
 }
 
 function sinkRows({ reading, arrivals }: DemoFrame): string[][] {
-  return reading.sinks.map(({ name, arrived, pending }) => {
+  return reading.sinks.map(({ name, ...counts }) => {
+    const { arrived, messages, collected, pending } = counts
     const last = arrivals.findLast(({ sink }) => sink === name)
-    return [name, String(arrived), String(pending), last?.text ?? '-']
+    return [name, ...[arrived, messages, collected, pending].map(String), last?.text ?? '-']
   })
 }
 

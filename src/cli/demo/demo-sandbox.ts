@@ -1,19 +1,33 @@
 /** The demo's pretend service and sinks: what stood in earlier runs stands again, and the story goes on. */
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { credentialUid } from '../../sandbox/credentials/credential-history.ts'
 import { createArrivals } from '../../sandbox/history/arrivals.ts'
 import { createRandom } from '../../sandbox/random.ts'
 import { startSandbox, type Sandbox } from '../../sandbox/sandbox.ts'
 import { demoLimits, demoSlackLimit } from './demo-config.ts'
 import type { DemoFolder } from './demo-folder.ts'
+import { openDemoCredentials } from './demo-credentials.ts'
 import { openDemoHistory, type DemoHistory } from './demo-history.ts'
 
 export interface DemoSandbox extends Sandbox {
   /** From now on events arrive; the returned function ends that. */
   startArrivals(): () => Promise<void>
-  /** Uids of the events that a search of the group at `atMs` shows. */
-  shownAt(groupId: number, atMs: number): string[]
+  /** One event arrives that was created so long ago: behind the cursor, so only a sweep finds it. */
+  showLate(ageMs: number): void
+  /** So many credentials arrive in the feed of `demoIdentifier`. */
+  showCredentials(count: number): void
+  /**
+   * Uids of the events that a search of the group at `atMs` shows, and of the late ones among them
+   * those that a sweep begun at `sweptAtMs` does.
+   */
+  shownAt(groupId: number, atMs: number, sweptAtMs?: number): string[]
+  /** Uids of the credentials that a reading of their feed at `atMs` shows. */
+  credentialsShownAt(atMs: number): string[]
 }
+
+/** The sandbox's own: whose leaked credentials the demo shows. */
+export const demoIdentifier = { id: 77, name: 'example.com' }
 
 export interface DemoSandboxOptions {
   folder: DemoFolder
@@ -46,13 +60,17 @@ export async function startDemoSandbox(options: DemoSandboxOptions): Promise<Dem
     emptyPages: 0.05,
     logger,
   })
+  const file = folder.at('credentials.jsonl')
+  const credentials = openDemoCredentials({ file, seed, nowMs, identifier: demoIdentifier })
   for (const event of history.earlier) sandbox.addEvent(event)
+  sandbox.addCredentials(credentials.earlier)
   addBacklog(sandbox, history, nowMs)
 
   function startArrivals(): () => Promise<void> {
     const arrivals = createArrivals({
       perSecond: rate,
       lateShare: 0,
+      lateMaxMs: 60_000,
       random: createRandom(seed + sandbox.events().length),
       logger,
       arrive(ageMs) {
@@ -67,14 +85,30 @@ export async function startDemoSandbox(options: DemoSandboxOptions): Promise<Dem
   return {
     ...sandbox,
     startArrivals,
-    shownAt: (groupId, atMs) =>
-      sandbox
-        .events()
-        .filter(({ groupIds, arrivedAtMs }) => {
-          return groupIds.includes(groupId) && arrivedAtMs < atMs - toleranceMs
-        })
-        .map(({ uid }) => uid),
+    showLate(ageMs) {
+      const atMs = systemClock.now()
+      sandbox.addEvent(history.late(atMs - ageMs, atMs))
+    },
+    showCredentials(count) {
+      const made = Array.from({ length: count }, () => credentials.next(systemClock.now()))
+      sandbox.addCredentials(made)
+    },
+    shownAt(groupId, atMs, sweptAtMs = 0) {
+      const inGroup = sandbox.events().filter(({ groupIds }) => groupIds.includes(groupId))
+      const late = inGroup.filter(({ uid }) => history.isLate(uid))
+      const onTime = inGroup.filter(({ uid }) => !history.isLate(uid))
+      return [...arrivedBy(onTime, atMs), ...arrivedBy(late, sweptAtMs)].map(({ uid }) => uid)
+    },
+    credentialsShownAt: (atMs) =>
+      arrivedBy(sandbox.credentials(), atMs).map(({ id }) => credentialUid(id)),
   }
+}
+
+function arrivedBy<Shown extends { arrivedAtMs: number }>(
+  all: readonly Shown[],
+  atMs: number,
+): Shown[] {
+  return all.filter(({ arrivedAtMs }) => arrivedAtMs < atMs - toleranceMs)
 }
 
 /** Spread evenly between the last event there is and now. */

@@ -1,26 +1,23 @@
 /** Everything that a demo runs: a Redis of its own, the sandbox, and the daemon itself in this process. */
 import { writeFileSync } from 'node:fs'
 import { createApp } from '../../app.ts'
+import type { Config } from '../../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
-import { pendingOf, readAccounting } from '../../ledger/accounting.ts'
 import { openBook, type Book } from '../../ledger/book.ts'
-import { peekFeed } from '../../ledger/feed-state.ts'
+import { pauseFeed, peekFeed } from '../../ledger/feed-state.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import { CommandError } from '../command-error.ts'
 import { drawAccount, type DemoFigures } from './demo-account.ts'
 import { arrivalOf, type Arrival } from './demo-arrival.ts'
-import { demoConfig } from './demo-config.ts'
-import {
-  demoSinks,
-  readBaseline,
-  readEvidence,
-  type Baseline,
-  type DemoSink,
-} from './demo-evidence.ts'
+import { demoConfig, digestSink } from './demo-config.ts'
+import { readBaseline, readEvidence, type Receipt } from './demo-evidence.ts'
+import { endDigestNow } from './demo-digest.ts'
 import type { DemoFolder } from './demo-folder.ts'
-import { startDemoSandbox, type DemoSandbox } from './demo-sandbox.ts'
+import { demoIdentifier, startDemoSandbox, type DemoSandbox } from './demo-sandbox.ts'
+import { readRun, shownTo, type Run } from './demo-reading.ts'
+import { createDemoScript } from './demo-script.ts'
 import type { DemoReading } from './demo-view.ts'
 import { endLeftoverRedis, startPrivateRedis } from './private-redis.ts'
 import { readVersion } from '../version.ts'
@@ -29,6 +26,14 @@ export interface DemoStage {
   introduction: string[]
   /** From now on events arrive at the sandbox; the returned function ends that. */
   startArrivals(): () => Promise<void>
+  /** Between the two, a few times a second: has happen what does not arrive by itself. */
+  step(reading: Pick<DemoReading, 'caughtUpMs'>): void
+  /** Whether the feeds have read all that arrived before `untilMs`, the late event too. */
+  hasRead(reading: Pick<DemoReading, 'caughtUpMs' | 'feeds'>, untilMs: number): boolean
+  /** From now on nothing more is polled. */
+  pausePolling(): Promise<void>
+  /** Lets the daemon send its digest now. */
+  endDigest(): Promise<void>
   read(): Promise<Omit<DemoReading, 'stage'>>
   /** Ends the daemon, then reads the ledger whole. */
   account(): Promise<DemoFigures>
@@ -66,38 +71,53 @@ async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoS
   const keys = createKeys(config.redis.prefix)
   const book = await openBook({ redis: redis.client, keys, account, config: config.ledger })
   const baseline = await readBaseline(book)
-  const received: Parts['received'] = { slack: new Set(), email: new Set(), webhook: new Set() }
+  await resumePolling(book, config)
+  const received: Receipt[] = []
   sandbox.onReceived((message) => {
     const arrival = arrivalOf(message)
-    for (const id of arrival.items) received[arrival.sink].add(id)
+    received.push(arrival)
     onArrival(arrival)
   })
   const app = createApp({ ...loaded, version: readVersion(), logger })
   const stopApp = once(() => app.stop())
   closers.add(stopApp)
   const { url } = await app.start()
-  const parts: Parts = { loaded, book, baseline, sandbox, received }
+  const run: Run = { config, book, baseline, sandbox, received, sweptAtMs: new Map() }
+  const script = createDemoScript(sandbox)
   return {
     introduction: introduce(folder, sandbox, url),
     startArrivals: () => sandbox.startArrivals(),
-    read: () => read(parts),
+    step: ({ caughtUpMs }) =>
+      script.step(systemClock.now() - baseline.atMs, caughtUpMs > baseline.atMs),
+    hasRead: ({ caughtUpMs, feeds }, untilMs) =>
+      caughtUpMs > untilMs && (!script.isLateShown || feeds.some(({ late }) => late > 0)),
+    pausePolling: () => pausePolling(book, config),
+    endDigest: () => endDigestNow(config, digestSink),
+    read: () => readRun(run),
     async account() {
       await stopApp()
-      return drawAccount(
-        await readEvidence(book, { baseline, received, shown: await shown(parts) }),
-      )
+      const evidence = await readEvidence(book, { baseline, received, shown: await shownTo(run) })
+      return drawAccount(evidence)
     },
     broken: rejectWhenGone(redis.gone, folder),
     close: () => closers.closeAll(),
   }
 }
 
-interface Parts {
-  loaded: LoadedConfig
-  book: Book
-  baseline: Baseline
-  sandbox: DemoSandbox
-  received: Record<DemoSink, Set<string>>
+/** Tells the demo's pause from one of an operator. */
+const pauseReason = 'the demo ends'
+
+async function pausePolling(book: Book, { feeds }: Config): Promise<void> {
+  const pause = { reason: pauseReason, sinceMs: systemClock.now() }
+  for (const { name } of feeds) await pauseFeed(book, name, pause)
+}
+
+/** Takes back what the end of an earlier run left. */
+async function resumePolling(book: Book, { feeds }: Config): Promise<void> {
+  for (const { name } of feeds) {
+    const state = await peekFeed(book, name, systemClock.now())
+    if (state?.paused?.reason === pauseReason) await pauseFeed(book, name, undefined)
+  }
 }
 
 async function startRedis(
@@ -116,7 +136,8 @@ async function startRedis(
 /** What is written is what runs. */
 function writeConfig(folder: DemoFolder, redisUrl: string, sandbox: DemoSandbox): LoadedConfig {
   const path = folder.at('tocsin.yaml')
-  const text = demoConfig({ redisUrl, httpPort: folder.state.ports.http, sandbox })
+  const { id: identifier } = demoIdentifier
+  const text = demoConfig({ redisUrl, httpPort: folder.state.ports.http, identifier, sandbox })
   writeFileSync(path, text, { mode: 0o600 })
   return loadConfig({ path, env: {} })
 }
@@ -127,47 +148,6 @@ function introduce(folder: DemoFolder, sandbox: DemoSandbox, url: string): strin
     `configuration in ${folder.at('tocsin.yaml')}, log in ${folder.at('tocsin.log')}`,
     'Ctrl-C ends it in order, a second one at once',
   ]
-}
-
-async function read({
-  loaded,
-  book,
-  baseline,
-  received,
-}: Parts): Promise<Omit<DemoReading, 'stage'>> {
-  const nowMs = systemClock.now()
-  const now = await readAccounting(book)
-  const before = baseline.accounting
-  const feeds = loaded.config.feeds.map(async ({ name, labels, lagObjectiveMs }) => {
-    const caughtUpMs = (await peekFeed(book, name, nowMs))?.lastCaughtUpMs
-    const since = (word: 'fetched' | 'new' | 'duplicate'): number =>
-      (now.feeds[name]?.[word] ?? 0) - (before.feeds[name]?.[word] ?? 0)
-    return {
-      name,
-      labels: Object.entries(labels)
-        .map(([label, value]) => `${label}=${value}`)
-        .join(' '),
-      fetched: since('fetched'),
-      new: since('new'),
-      duplicate: since('duplicate'),
-      lagMs: caughtUpMs === undefined ? undefined : Math.max(0, nowMs - caughtUpMs),
-      lagObjectiveMs,
-    }
-  })
-  const sinks = demoSinks.map((name) => {
-    const account = now.sinks[name]
-    return { name, arrived: received[name].size, pending: account ? pendingOf(account) : 0 }
-  })
-  return { feeds: await Promise.all(feeds), sinks }
-}
-
-/** What every feed has been shown by the time it last caught up. */
-async function shown({ loaded, book, sandbox }: Parts): Promise<string[]> {
-  const uids = loaded.config.feeds.map(async ({ name, identifierGroup }) => {
-    const state = await peekFeed(book, name, systemClock.now())
-    return sandbox.shownAt(identifierGroup, state?.lastCaughtUpMs ?? 0)
-  })
-  return (await Promise.all(uids)).flat()
 }
 
 function rejectWhenGone(gone: AbortSignal, folder: DemoFolder): Promise<never> {

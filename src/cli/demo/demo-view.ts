@@ -16,6 +16,8 @@ export interface DemoView {
 export interface DemoReading {
   /** Where the run stands, e.g. "ends in 12 s". */
   stage: string
+  /** Until when every feed was read to its end, wall clock ms; 0: one never was. */
+  caughtUpMs: number
   feeds: FeedReading[]
   sinks: SinkReading[]
 }
@@ -26,6 +28,8 @@ export interface FeedReading {
   labels: string
   fetched: number
   new: number
+  /** Of the new ones: found by a sweep. */
+  late: number
   duplicate: number
   /** undefined: it never caught up. */
   lagMs: number | undefined
@@ -34,7 +38,10 @@ export interface FeedReading {
 
 export interface SinkReading {
   name: DemoSink
-  /** Items, as are those pending. */
+  /** Events, and the messages that they came in. */
   arrived: number
+  messages: number
+  /** Items that wait for their group or digest, and all others that are on their way. */
+  collected: number
   pending: number
 }

@@ -6,15 +6,16 @@ import { duration, rate } from '../../runtime/config-fields.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { createLogger, type Logger } from '../../runtime/logger.ts'
 import type { Context } from '../context.ts'
-import { accountingLine, type DemoFigures } from './demo-account.ts'
+import { accountingLine, messagesLine, type DemoFigures } from './demo-account.ts'
 import type { Arrival } from './demo-arrival.ts'
+import { endRun, refreshMs } from './demo-end.ts'
 import { openDemoFolder, type DemoFolder } from './demo-folder.ts'
 import { createDemoJson, createDemoLines } from './demo-lines.ts'
 import { createDemoScreen } from './demo-screen.ts'
 import { raiseStage, type DemoStage } from './demo-stage.ts'
 import type { DemoView } from './demo-view.ts'
 import type { Style } from '../terminal.ts'
-import { counted, spanInWords } from '../words.ts'
+import { spanInWords } from '../words.ts'
 
 interface DemoOptions {
   /** How long it runs before it ends by itself, ms; undefined: until it is asked to stop. */
@@ -121,11 +122,13 @@ function viewFor({ options: { output }, surroundings: { stdout, env } }: Asked):
   return createDemoScreen({ stdout, paint })
 }
 
-/** How often the view is renewed, ms. */
-const refreshMs = 200
+/** How long the end may take, ms: longer than sweeps and groups wait, shorter where somebody waits for it. */
+const patienceMs = { asPlanned: 40_000, interrupted: 8_000 }
 
-/** How long what is pending may take to get delivered at the end, ms. */
-const drainMs = 8_000
+/** As much of `--for` is left to the end: groups and the digest have to go out. */
+function endMsOf(forMs: number): number {
+  return Math.min(15_000, forMs / 3)
+}
 
 async function play(
   stage: DemoStage,
@@ -133,31 +136,22 @@ async function play(
   { options, surroundings }: Asked,
 ): Promise<DemoFigures> {
   const { signal } = surroundings
-  const beganMs = systemClock.monotonic()
-  const leftMs = (): number => (options.for ?? Infinity) - (systemClock.monotonic() - beganMs)
+  const { for: forMs = Infinity } = options
+  const endAtMs = systemClock.monotonic() + forMs
+  const arrivalsMs = (): number => endAtMs - endMsOf(forMs) - systemClock.monotonic()
   view.introduce(stage.introduction)
   const endArrivals = stage.startArrivals()
-  while (!signal.aborted && leftMs() > 0) {
-    const toGo = options.for === undefined ? 'runs' : `ends in ${spanInWords(leftMs())}`
-    view.update({ stage: toGo, ...(await stage.read()) })
-    await systemClock.sleep(Math.min(refreshMs, Math.max(0, leftMs())), signal)
+  while (!signal.aborted && arrivalsMs() > 0) {
+    const reading = await stage.read()
+    stage.step(reading)
+    const left = endAtMs - systemClock.monotonic()
+    view.update({ stage: left === Infinity ? 'runs' : `ends in ${spanInWords(left)}`, ...reading })
+    await systemClock.sleep(Math.min(refreshMs, Math.max(0, arrivalsMs())), signal)
   }
   await endArrivals()
-  await drain(stage, view)
+  await endRun(stage, view, signal.aborted ? patienceMs.interrupted : patienceMs.asPlanned)
   view.end()
   return stage.account()
-}
-
-/** Nothing new arrives any more; what was fetched goes where it belongs, if it can in time. */
-async function drain(stage: DemoStage, view: DemoView): Promise<void> {
-  const untilMs = systemClock.monotonic() + drainMs
-  for (;;) {
-    const reading = await stage.read()
-    const pending = reading.sinks.reduce((sum, sink) => sum + sink.pending, 0)
-    view.update({ stage: `ends; ${counted(pending, 'item')} left to deliver`, ...reading })
-    if (pending === 0 || systemClock.monotonic() > untilMs) return
-    await systemClock.sleep(refreshMs)
-  }
 }
 
 function conclude(
@@ -172,6 +166,7 @@ function conclude(
   }
   const lines = [
     accountingLine(figures),
+    messagesLine(figures),
     ...figures.differences.map((difference) => `unaccounted: ${difference}`),
     '',
     `What ran: ${folder.at('tocsin.yaml')}; what it did: ${folder.at('tocsin.log')}`,

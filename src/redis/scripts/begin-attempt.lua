@@ -3,7 +3,8 @@
 -- when memory is full: what cannot be sent never makes room.
 -- KEYS[1]  the account's base
 -- ARGV     ref (i:rid:n:sink or b:bid:sink), token of this attempt, lease in ms
--- Returns  {JSON {status: send | final | missing, attempt, repeat, tries, created, members}, payload, …}
+-- Returns  {JSON {status: send | final | missing | settling, attempt, repeat, tries, created, members}, payload, …};
+--          a summary's members are read apart: {kind, about, d, books} stand in their place
 -- @include lib/ledger.lua
 
 local ref, token, lease = ARGV[1], ARGV[2], tonumber(ARGV[3])
@@ -27,7 +28,8 @@ end
 
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
-  return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty }
+  return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
+    rf = item.rf, cl = record.cl }
 end
 
 local function answer(holder, may_repeat, members, payloads)
@@ -44,7 +46,7 @@ if parts[1] == 'i' then
     unwake(ref)
     return { cjson.encode({ status = 'missing' }) }
   end
-  if final[item.st] or item.st == 'batch' or item.why == 'orphaned' then
+  if final[item.st] or item.st == 'batch' or item.why == 'orphaned' or item.y then
     unwake(ref)
     return { cjson.encode({ status = 'final', state = item.st }) }
   end
@@ -62,10 +64,18 @@ if not text then
   return { cjson.encode({ status = 'missing' }) }
 end
 local batch = cjson.decode(text)
+if batch.o then
+  return { cjson.encode({ status = 'settling', batch = batch }) } -- its answer is known, some members are not settled yet
+end
 local may_repeat = open(batch)
 batch.st = 'sending'
 wake(ref, now + lease)
 redis.call('SET', key('batch', parts[2]), cjson.encode(batch))
+if batch.kind then
+  local head = { status = 'send', attempt = batch.n, ['repeat'] = may_repeat, tries = batch.x or 0, created = batch.c,
+    kind = batch.kind, about = batch.about, d = batch.d, total = batch.total }
+  return { cjson.encode(head) }
+end
 local members, payloads = {}, {}
 for i, member in ipairs(batch.m) do
   local place = split_ref(member)

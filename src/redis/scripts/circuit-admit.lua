@@ -3,7 +3,10 @@
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     lease of a probe in ms
 -- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
-local state = redis.call('HMGET', KEYS[1], 'until', 'openings')
+local state = redis.call('HMGET', KEYS[1], 'until', 'openings', 'paused')
+if state[3] then
+  return 5000 -- by an operator: looked at again as often
+end
 if not state[1] then
   return 0
 end

@@ -1,19 +1,25 @@
 -- Takes one page in: marks, records, items, counters and cursor change together or not at all.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, seq (expected), cid (commit id), gen, fp (walk fingerprint), horizon, retention
---          {story, payload}, detail_wait, requested, caught_up (bool), backfill (bool), newest?,
---          events [{u, rid, sv, rk, ty, seen {m, b}, l (labels), w (decisions), dt (detail wanted),
---          items [{d, k, q (routes), m, b, bw?}]}], bad [{rid, m, b, uid?, problem}]
+-- ARGV[1]  JSON: feed, of ('' the tail's walk | 'sweep_'), seq (expected), cid (commit id), gen, fp (walk
+--          fingerprint), horizon, retention {story, payload}, detail_wait, requested, caught_up (bool),
+--          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
+--          events [{u, rid, sv, rk, ty, seen {m, b}, bl (baseline), ca? (created), cl? (ignored | remediated),
+--          l (labels), w (decisions), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
+--          items [{d, k, q (routes), m, b, bw?, sh (shadow), g? {id, kind, wait, at?, about, urgent}, li?}]}],
+--          bad [{rid, m, b, uid?, problem}]
 -- ARGV[2]  the walk after this page, stored as it is
 -- ARGV[3…] one payload for each event, then one raw text for each bad item
--- Returns  JSON {status: committed | stale | superseded, counts, made? [{ref, k, sv, rk, kind}], fresh? [places of
---          the new events]}
+-- Returns  JSON {status: committed | stale | superseded, counts, made? [{ref, k, sv, rk, kind, why?}],
+--          fresh? [places of the new events], ended (bool)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
 local ask = cjson.decode(ARGV[1])
 local feed = key('feed', ask.feed)
-local state = redis.call('HMGET', feed, 'seq', 'cid', 'result', 'gen', 'fp')
+local function of(field)
+  return ask.of .. field
+end
+local state = redis.call('HMGET', feed, of('seq'), of('cid'), of('result'), of('gen'), of('fp'))
 
 if state[2] == ask.cid then
   return state[3]
@@ -27,39 +33,120 @@ end
 
 local weeks = open_weeks(ask.horizon)
 open_this_week(weeks)
-local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0 }
+local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, raised = 0 }
 local made = {}
 local fresh = {}
 
 local function has_item(record, candidate, rank)
   for _, item in ipairs(record.i) do
-    if item.d == candidate.d and item.rk >= rank then
+    if item.d == candidate.d and item.rk >= rank and (candidate.sh or item.why ~= 'shadow') then
       return true
     end
   end
   return false
 end
 
-local function add_item(event, record, candidate, held)
+local function tell_made(rid, n, item, kind)
+  local why = item.st == 'suppressed' and item.why or nil
+  made[#made + 1] = { ref = item_ref(rid, n, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind, why = why }
+end
+
+-- Who had this pair of login and secret before: the record that showed it first, and each destination.
+local function known_pair(event, is_new_record)
+  if not event.pr then
+    return nil
+  end
+  local name = key('pair', event.pr.id)
+  local text = redis.call('GET', name)
+  local pair = text and cjson.decode(text) or { r = event.rid, u = event.u, n = 0, s = {}, d = {} }
+  if is_new_record then
+    pair.n = pair.n + 1
+    if #pair.s < 20 then
+      pair.s[#pair.s + 1] = event.pr.src
+    end
+  end
+  return pair, name
+end
+
+-- The record that showed a pair first says in how many more sources it was seen.
+local function tell_first(pair, event)
+  if pair.r == event.rid then
+    return
+  end
+  local first = load_record(pair.r)
+  if first then
+    first.ag = { n = pair.n - 1, s = pair.s }
+    save_record(pair.r, first)
+  end
+end
+
+local function new_item(event, record, candidate)
   local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
+  item.rf = event.raised_from
   record.i[#record.i + 1] = item
-  local n = #record.i - 1
   bump('s|' .. item.k .. '|created', 1)
   redis.call('SADD', key('sinks'), item.k)
-  local kind = 'single'
-  if held then
+  return item, #record.i - 1
+end
+
+local function send_on(event, item, n, candidate)
+  if candidate.g then
+    item.y = candidate.g.id
+    item.ug = candidate.g.urgent or nil
+    open_gathering(candidate.g)
+  end
+  if event.dt then
     move(item, 'held')
     item.why = 'detail'
     item.at = now + ask.detail_wait
     wake(item_ref(event.rid, n, item), item.at)
-    kind = 'detail'
-  else
-    enqueue(event.rid, n, item, candidate.bw)
-    if candidate.bw then
-      kind = 'collect'
+    return 'detail'
+  end
+  return enqueue(event.rid, n, item, candidate.bw)
+end
+
+-- Whether the destination has, or will have, the pair from another record, and as severe as this.
+local function has_pair(pair, event, destination)
+  local rid = pair and not event.pr.again and pair.d[destination]
+  local other = rid and rid ~= event.rid and load_record(rid)
+  for _, item in ipairs(other and other.i or {}) do
+    local is_told = item.st ~= 'suppressed' and item.st ~= 'dead' and item.st ~= 'discarded'
+    if item.d == destination and item.rk >= event.rk and is_told then
+      return true
     end
   end
-  made[#made + 1] = { ref = item_ref(event.rid, n, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind }
+  return false
+end
+
+local function add_item(event, record, candidate, pair)
+  local item, n = new_item(event, record, candidate)
+  local reason = candidate.sh and 'shadow' or nil
+  if not reason and has_pair(pair, event, item.d) then
+    reason = 'seen_again'
+  end
+  if reason then
+    suppress(event.rid, n, item, reason, reason == 'seen_again' and pair.u or nil)
+    tell_made(event.rid, n, item, 'suppressed')
+    return
+  end
+  if pair then
+    pair.d[item.d] = event.rid
+  end
+  local kind = send_on(event, item, n, candidate)
+  if candidate.li then
+    redis.call('ZADD', key('told', candidate.li), now, item_ref(event.rid, n, item))
+  end
+  tell_made(event.rid, n, item, kind)
+end
+
+-- What inhibits others is remembered for its rule's window.
+local function remember_inhibitor(event)
+  for _, source in ipairs(event.ih) do
+    local name = key('inhibit', source.k)
+    redis.call('ZADD', name, now, event.rid)
+    redis.call('ZREMRANGEBYRANK', name, 0, -4)
+    redis.call('PEXPIRE', name, source.ms)
+  end
 end
 
 local function keep_payload(event, record, payload, changed)
@@ -81,32 +168,79 @@ local function close_entry(id)
   end
 end
 
+-- An event that waits with others and came back more severe is told once, as severe as it is now.
+local function supersede(event, record, destination)
+  for i, item in ipairs(record.i) do
+    if item.d == destination and item.y and not final[item.st] and item.rk < event.rk then
+      redis.call('ZREM', key('collect', item.y), item_ref(event.rid, i - 1, item))
+      suppress(event.rid, i - 1, item, 'superseded', event.sv)
+      tell_made(event.rid, i - 1, item, 'superseded')
+    end
+  end
+end
+
+local function add_items(event, record)
+  local pair, pair_name = known_pair(event, #record.f == 1)
+  for _, candidate in ipairs(event.items) do
+    if not has_item(record, candidate, event.rk) then
+      if candidate.sh then
+        add_item(event, record, candidate)
+      elseif not is_marked(weeks, candidate, ask.horizon) then
+        write_mark(weeks, candidate, ask.horizon)
+        supersede(event, record, candidate.d)
+        add_item(event, record, candidate, pair)
+      end
+    end
+  end
+  if pair then
+    redis.call('SET', pair_name, cjson.encode(pair), 'PX', event.pr.ms)
+    tell_first(pair, event)
+  end
+end
+
+-- What people closed at the service meanwhile; absence proves nothing, so it never opens again.
+local function note_closed(event, record, payload)
+  if record and event.cl and record.cl ~= event.cl then
+    record.cl = event.cl
+    save_record(event.rid, record)
+    keep_payload(event, record, payload, false)
+  end
+end
+
+local function is_late(event)
+  return ask.late_before and event.ca and event.ca < ask.late_before
+end
+
 -- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
 local function take_in(place, event, payload)
   local record = load_record(event.rid)
   local raised = record and event.rk > record.rk
   if is_marked(weeks, event.seen, ask.horizon) then
     counts.duplicate = counts.duplicate + 1
-    if not raised then
-      return
+    if not raised or event.bl then
+      return note_closed(event, record, payload)
     end
   else
     write_mark(weeks, event.seen, ask.horizon)
+    if event.bl then
+      counts.baseline = counts.baseline + 1
+      return
+    end
     counts.new = counts.new + 1
+    counts.late = counts.late + (is_late(event) and 1 or 0)
     fresh[#fresh + 1] = place
   end
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
+    counts.raised = counts.raised + 1
+    event.raised_from = record.sv
     record.rk = event.rk
     record.sv = event.sv
   end
+  record.cl = event.cl or record.cl
   record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w }
-  for _, candidate in ipairs(event.items) do
-    if not has_item(record, candidate, event.rk) and not is_marked(weeks, candidate, ask.horizon) then
-      write_mark(weeks, candidate, ask.horizon)
-      add_item(event, record, candidate, event.dt)
-    end
-  end
+  add_items(event, record)
+  remember_inhibitor(event)
   save_record(event.rid, record)
   keep_payload(event, record, payload, raised)
   local entry = redis.call('HGET', key('quarantine-uids'), event.u)
@@ -151,7 +285,9 @@ for name, by in pairs(counts) do
   bump('f|' .. ask.feed .. '|' .. name, by)
 end
 
-local answer = { status = 'committed', counts = counts, at = now }
+local is_known = counts.fetched > 0 and counts.duplicate == counts.fetched
+local ended = ask.caught_up or (ask.known_ends and is_known) or false
+local answer = { status = 'committed', counts = counts, at = now, ended = ended }
 if #made > 0 then
   answer.made = made
 end
@@ -159,12 +295,21 @@ if #fresh > 0 then
   answer.fresh = fresh
 end
 local result = cjson.encode(answer)
-redis.call('HSET', feed, 'seq', ask.seq + 1, 'cid', ask.cid, 'result', result, 'gen', math.max(ask.gen, tonumber(state[4] or '0')),
-  'fp', ask.fp, 'walk', ARGV[2], 'success', ask.requested, 'backfill', ask.backfill and 1 or 0)
-if ask.caught_up then
-  redis.call('HSET', feed, 'caught_up', ask.requested)
+redis.call('HSET', feed, of('seq'), ask.seq + 1, of('cid'), ask.cid, of('result'), result,
+  of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
+if ask.of == '' then
+  redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
+  if ended then
+    redis.call('HSET', feed, 'caught_up', ask.requested)
+  end
+else
+  redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
+  if ask.caught_up then
+    redis.call('HSET', feed, of('completed'), ask.requested)
+  end
 end
-if ask.newest then
+-- The sweep never moves the tail's high-water mark: it may be ahead of the tail.
+if ask.newest and ask.of == '' then
   local newest = math.min(ask.newest, now)
   if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then
     redis.call('HSET', feed, 'newest', newest)

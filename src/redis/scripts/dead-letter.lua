@@ -21,6 +21,7 @@ else
   bump('s|' .. item.k .. '|replayed', 1)
   item.x = nil
   item.b = nil
+  item.y = nil
   item.c = now
   item.rp = (item.rp or 0) + 1
   enqueue(rid, n, item, tonumber(ARGV[3]))

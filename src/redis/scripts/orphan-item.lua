@@ -1,7 +1,8 @@
 -- Holds an item whose sink the configuration no longer has, or takes it back when the sink is there again.
 -- KEYS[1]  the account's base
--- ARGV     ref, verb (hold | return), batch wait in ms or ''
--- Returns  1 when something changed
+-- ARGV     ref, verb (hold | return), batch wait in ms or '', JSON {destination: place} (return: where people's
+--          items wait for company)
+-- Returns  1, or 0 when there is more of the same ref to be held
 -- @include lib/ledger.lua
 
 local ref, verb = ARGV[1], ARGV[2]
@@ -26,10 +27,14 @@ local batch_risks = 0
 
 local function hold(rid, n, item)
   item.rr = math.max(risks_of(item), batch_risks)
+  if item.y then
+    redis.call('ZREM', key('collect', item.y), item_ref(rid, n, item))
+  end
   move(item, 'held')
   item.why = 'orphaned'
   item.at = nil
   item.b = nil
+  item.y = nil
   item.tok = nil -- a send under way may still say that it was delivered, and nothing else
   unwake(item_ref(rid, n, item))
   redis.call('SADD', key('orphans', item.k), item_ref(rid, n, item))
@@ -45,25 +50,51 @@ if verb == 'return' then
   redis.call('SREM', key('orphans', place[4]), ref)
   change_item(place, function(rid, n, item)
     if item.st == 'held' and item.why == 'orphaned' then
+      local gathering = cjson.decode(ARGV[4])[item.d]
+      if gathering then
+        open_gathering(gathering)
+        item.y = gathering.id
+      end
       enqueue(rid, n, item, tonumber(ARGV[3]))
     end
   end)
   return 1
 end
 
-unwake(ref)
-if place[1] == 'i' then
-  hold_refs({ ref })
-elseif place[1] == 'c' then
-  hold_refs(redis.call('ZRANGE', key('collect', place[2]), 0, -1))
-  redis.call('DEL', key('collect', place[2]))
-else
-  local text = redis.call('GET', key('batch', place[2]))
-  if text then
-    local batch = cjson.decode(text)
-    batch_risks = risks_of(batch)
-    hold_refs(batch.m)
-    redis.call('DEL', key('batch', place[2]))
+local function hold_some(set)
+  local refs = redis.call('ZRANGE', set, 0, 499)
+  hold_refs(refs)
+  for _, member in ipairs(refs) do
+    redis.call('ZREM', set, member)
   end
+  return redis.call('ZCARD', set) == 0
 end
-return 1
+
+local function hold_batch(bid)
+  local text = redis.call('GET', key('batch', bid))
+  local batch = text and cjson.decode(text) or { m = {} }
+  batch_risks = risks_of(batch)
+  hold_refs(batch.m or {})
+  if not hold_some(key('sealed', bid)) then
+    return 0
+  end
+  redis.call('DEL', key('batch', bid))
+  return 1
+end
+
+if place[1] == 'i' then
+  unwake(ref)
+  hold_refs({ ref })
+  return 1
+end
+local is_done = 1
+if place[1] == 'b' then
+  is_done = hold_batch(place[2])
+elseif not hold_some(key('collect', place[2])) then
+  is_done = 0
+end
+if is_done == 1 then
+  unwake(ref)
+  redis.call('ZREM', key('timers'), ref)
+end
+return is_done

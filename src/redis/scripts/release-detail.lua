@@ -30,8 +30,8 @@ local made = {}
 for i, item in ipairs(record.i) do
   local sink = ask.sinks[item.k]
   if item.st == 'held' and item.why == 'detail' and sink ~= nil then
-    enqueue(ask.rid, i - 1, item, sink or nil)
-    made[#made + 1] = { ref = item_ref(ask.rid, i - 1, item), k = item.k, sv = item.sv, rk = item.rk, kind = sink and 'collect' or 'single' }
+    local kind = enqueue(ask.rid, i - 1, item, sink or nil)
+    made[#made + 1] = { ref = item_ref(ask.rid, i - 1, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind }
   end
 end
 save_record(ask.rid, record)

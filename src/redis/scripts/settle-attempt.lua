@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
 -- Writes an attempt's outcome. Runs when memory is full: an outcome that is not recorded is a repeat.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: ref, token, outcome (delivered | retry | dead | split), at? (retry),
---          counts (whether the try is used up), lost (answer lost), reason?, answer?, by, retention
--- Returns  JSON {status: settled | already | stale, halves? [ref]}
+-- ARGV[1]  JSON: ref, token, outcome (delivered | retry | dead | split | suppressed | held), at? (retry, held),
+--          counts (whether the try is used up), lost (answer lost), reason?, answer?, by, retention,
+--          rule?, place? (suppressed, held: nothing was sent)
+-- Returns  JSON {status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
@@ -21,25 +22,24 @@ local function note(holder)
   holder.tok = nil
 end
 
-local function end_item(rid, n, record, item)
-  if final[item.st] then
-    return -- delivered meanwhile by an attempt from before the batch
-  end
-  local own = item_ref(rid, n, item)
-  unwake(own)
-  move(item, ask.outcome)
-  item.why = nil
-  redis.call('SREM', key('orphans', item.k), own)
-  if ask.outcome == 'dead' then
-    redis.call('ZADD', key('dead', item.k), now, own)
-  end
-  save_record(rid, record)
-  rest(rid, record, ask.retention)
-end
-
 local function wait(holder)
   holder.at = ask.at
   wake(ref, ask.at)
+end
+
+-- Judged before anything was sent: the attempt did not take place.
+local function keep_back(rid, n, record, item)
+  item.n = item.n - 1
+  item.tok = nil
+  if ask.outcome == 'held' then
+    hold(rid, n, item, ask)
+    save_record(rid, record)
+  else
+    suppress(rid, n, item, ask.reason, ask.rule)
+    save_record(rid, record)
+    rest(rid, record, ask.retention)
+  end
+  return { status = 'settled' }
 end
 
 local function settle_item()
@@ -52,9 +52,12 @@ local function settle_item()
   if ask.outcome ~= 'delivered' and item.tok ~= ask.token then
     return { status = 'stale' }
   end
+  if ask.outcome == 'suppressed' or ask.outcome == 'held' then
+    return keep_back(rid, n, record, item)
+  end
   note(item)
   if final[ask.outcome] then
-    end_item(rid, n, record, item)
+    end_item(rid, n, record, item, ask)
   else
     wait(item)
     move(item, 'retrying')
@@ -104,6 +107,12 @@ local function settle_batch()
     redis.call('SET', name, cjson.encode(batch))
     return { status = 'settled' }
   end
+  if batch.kind then
+    batch.o = ask.outcome
+    redis.call('SET', name, cjson.encode(batch))
+    wake(ref, now) -- until its members are settled too
+    return { status = 'settled', batch = batch }
+  end
   unwake(ref)
   redis.call('DEL', name)
   if ask.outcome == 'split' then
@@ -117,7 +126,7 @@ local function settle_batch()
     item.n = batch.n
     item.h = batch.h
     item.rr = math.max(item.rr or 0, batch.rr or 0)
-    end_item(place[2], n, record, item)
+    end_item(place[2], n, record, item, ask)
   end
   return { status = 'settled' }
 end

@@ -7,6 +7,8 @@ import { sendError } from '../error-bodies.ts'
 import type { RateWindows } from './rate-window.ts'
 import type { TokenGrant, Tokens } from './tokens.ts'
 
+export const credentialSearchPath = '/firework/v4/credentials/global/_search'
+
 export interface GateOptions {
   settings: SandboxSettings
   tokens: Tokens
@@ -52,6 +54,8 @@ function organizationOf(request: FastifyRequest, tokens: Tokens): number | null 
 
 function tierOf(path: string, { tiers }: SandboxSettings): Tier | null {
   if (path.startsWith('/tokens/')) return tiers.tokens === undefined ? 'basic' : tiers.tokens
+  if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
+  if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
   if (path.endsWith('/_search')) return tiers.groupSearch ?? 'search'
   return tiers.detail ?? 'basic'
 }

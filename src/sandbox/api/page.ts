@@ -1,15 +1,20 @@
 /** One page of a walk over sorted events, with every habit that the service's paging has or may have. */
-import { firstAfter, firstAtOrAfter, positionOf, type Position } from '../history/history.ts'
-import type { SandboxEvent } from '../history/sandbox-event.ts'
+import {
+  firstAfter,
+  firstAtOrAfter,
+  positionOf,
+  type Placed,
+  type Position,
+} from '../history/history.ts'
 import type { EndMode } from '../options.ts'
 
-export interface PageRequest {
+export interface PageRequest<Entry extends Placed> {
   order: 'asc' | 'desc'
   size: number
   from: Position | null
-  matches(event: SandboxEvent): boolean
+  matches(event: Entry): boolean
   /** An event that matches but is hidden takes its place in the page: the page gets shorter. */
-  isHidden(event: SandboxEvent): boolean
+  isHidden(event: Entry): boolean
 }
 
 export interface PageHabits {
@@ -18,25 +23,27 @@ export interface PageHabits {
   placesOf: (size: number) => number
 }
 
-export interface Page {
-  items: SandboxEvent[]
+export interface Page<Entry extends Placed> {
+  items: Entry[]
   /** undefined: the key is absent; 'same': the cursor that was sent. */
-  next: Position | 'same' | null | undefined
+  next: NextPlace
 }
 
-export function pageOf(
-  events: readonly SandboxEvent[],
-  request: PageRequest,
+export type NextPlace = Position | 'same' | null | undefined
+
+export function pageOf<Entry extends Placed>(
+  events: readonly Entry[],
+  request: PageRequest<Entry>,
   { endMode, placesOf }: PageHabits,
-): Page {
+): Page<Entry> {
   const step = request.order === 'asc' ? 1 : -1
   const start = startOf(events, request)
-  const window: SandboxEvent[] = []
+  const window: Entry[] = []
   const places = placesOf(request.size)
   let index = start
   let follows = false
   for (; events[index] !== undefined && !follows; index += step) {
-    const event = events[index] as SandboxEvent
+    const event = events[index] as Entry
     if (!request.matches(event)) continue
     if (window.length < places) window.push(event)
     else follows = true
@@ -49,16 +56,15 @@ export function pageOf(
   return { items, next: nudgedBefore(events, start, step) }
 }
 
-function startOf(events: readonly SandboxEvent[], { order, from }: PageRequest): number {
+function startOf(
+  events: readonly Placed[],
+  { order, from }: Pick<PageRequest<Placed>, 'order' | 'from'>,
+): number {
   if (order === 'asc') return from ? firstAfter(events, from) : 0
   return from ? firstAtOrAfter(events, from) - 1 : events.length - 1
 }
 
-function endOf(
-  endMode: EndMode,
-  last: SandboxEvent | undefined,
-  from: Position | null,
-): Page['next'] {
+function endOf(endMode: EndMode, last: Placed | undefined, from: Position | null): NextPlace {
   switch (endMode) {
     case 'full':
       return null
@@ -73,7 +79,7 @@ function endOf(
 }
 
 /** A cursor that says the same place in other words: no uid lies between `u` and `u` + NUL. */
-function nudgedBefore(events: readonly SandboxEvent[], start: number, step: 1 | -1): Position {
+function nudgedBefore(events: readonly Placed[], start: number, step: 1 | -1): Position {
   const below = events[step === 1 ? start - 1 : start]
   return below ? [below.createdAtMs, `${below.uid}\u0000`] : [0, '\u0000']
 }

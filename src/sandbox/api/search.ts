@@ -1,17 +1,17 @@
 /** The search of an identifier group over HTTP. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { WireSearchPage } from '../../service/wire.ts'
 import type { History } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
-import { createRandom } from '../random.ts'
 import { createCursorWatch } from './cursor-watch.ts'
-import { decodeCursor, encodeCursor } from './cursor.ts'
+import { decodeCursor } from './cursor.ts'
 import { sendError, validationEntry } from '../error-bodies.ts'
 import { matcherOf } from './filters.ts'
-import { pageOf, type Page } from './page.ts'
+import { createPageHabits } from './page-habits.ts'
+import { pageOf } from './page.ts'
 import { parseSearchBody, type SearchBody } from './search-body.ts'
 import { searchItemOf } from './search-item.ts'
 import type { TokenGrant } from './tokens.ts'
+import { wirePage } from './wire-page.ts'
 
 export interface Search {
   answer(
@@ -24,13 +24,8 @@ export interface Search {
 }
 
 export function createSearch(settings: SandboxSettings, history: History): Search {
-  const random = createRandom(settings.seed + 2)
+  const habits = createPageHabits(settings, settings.seed + 2)
   const cursors = createCursorWatch()
-
-  function placesOf(size: number): number {
-    if (random.chance(settings.emptyPages)) return 0
-    return size > 1 && random.chance(settings.shortPages) ? random.int(1, size - 1) : size
-  }
 
   function answerPage(reply: FastifyReply, groupId: number, body: SearchBody): FastifyReply {
     const { from = null, ...walk } = body
@@ -46,11 +41,12 @@ export function createSearch(settings: SandboxSettings, history: History): Searc
         size: body.size,
         from: position,
         matches: matcherOf(body.filters),
-        isHidden: (event) => event.ignoredAtMs !== null && body.filters.is_ignored !== true,
+        isHidden: ({ ignoredAtMs }) =>
+          ignoredAtMs !== null && !settings.showsIgnored && body.filters.is_ignored !== true,
       },
-      { endMode: settings.endMode, placesOf },
+      habits,
     )
-    const wire = wirePage(page, from)
+    const wire = wirePage(page.items.map(searchItemOf), page.next, from)
     if (wire.next) cursors.handOut(wire.next, [groupId, walk])
     return reply.send(wire)
   }
@@ -74,11 +70,4 @@ export function createSearch(settings: SandboxSettings, history: History): Searc
       return answerPage(reply, group.id, parsed.body)
     },
   }
-}
-
-function wirePage({ items, next }: Page, from: string | null): WireSearchPage {
-  const page = { items: items.map(searchItemOf) }
-  if (next === undefined) return page
-  if (next === null || next === 'same') return { ...page, next: next === 'same' ? from : null }
-  return { ...page, next: encodeCursor(next) }
 }

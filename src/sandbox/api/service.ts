@@ -1,12 +1,15 @@
-/** The pretend service: tokens, the search of an identifier group, and the detail of an event. */
+/** The pretend service: tokens, the search of an identifier group, details of events, credentials. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WireTokenGrant, WireTokenTest } from '../../service/wire.ts'
+import { createCredentialRequests } from '../credentials/credential-requests.ts'
+import type { CredentialHistory } from '../credentials/credential-history.ts'
+import { createSearchQuota, type SearchQuota } from '../credentials/search-quota.ts'
 import type { History } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
 import type { RequestLog } from '../request-log.ts'
 import { sendError, validationEntry } from '../error-bodies.ts'
 import { fullEventOf } from './full-event.ts'
-import { grantOf, guard } from './gate.ts'
+import { credentialSearchPath, grantOf, guard } from './gate.ts'
 import { createRateWindows } from './rate-window.ts'
 import { createSearch } from './search.ts'
 import { createTokens, type TokenControl, type TokenGrant } from './tokens.ts'
@@ -16,6 +19,8 @@ export interface PretendService {
   /** Every cursor handed out so far is refused (400) from now on. */
   expireCursors: () => void
   violations: () => Violations
+  /** Of the month's global searches: how many are left, and how many were made beyond. */
+  quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
 }
 
 /** What no client should ever do. */
@@ -29,11 +34,12 @@ export interface Violations {
 interface Parts {
   settings: SandboxSettings
   history: History
+  credentialHistory: CredentialHistory
   log: RequestLog
 }
 
 export function addService(root: FastifyInstance, parts: Parts): PretendService {
-  const { settings, history, log } = parts
+  const { settings, history, credentialHistory, log } = parts
   const tokens = createTokens({
     organizations: settings.organizations,
     lifetimeMs: settings.tokenLifetimeMs,
@@ -41,6 +47,8 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
   })
   const rates = createRateWindows(settings.organizations, settings.limitToleranceMs)
   const search = createSearch(settings, history)
+  const quota = createSearchQuota(settings.searchQuota?.searches ?? null)
+  const credentials = createCredentialRequests({ settings, history: credentialHistory, quota })
 
   void root.register((app, _options, done) => {
     guard(app, { settings, tokens, rates, log })
@@ -55,6 +63,12 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
         body: log.entryOf(request).body,
       }),
     )
+    app.get('/firework/v3/identifiers/:id/feed/credentials', (request, reply) =>
+      credentials.answerFeed(request, reply, grantOf(request, tokens)),
+    )
+    app.post(credentialSearchPath, (request, reply) =>
+      credentials.answerSearch(reply, log.entryOf(request).body),
+    )
     app.get('/firework/v4/events/', (request, reply) =>
       answerDetail(request, reply, { settings, history, grant: grantOf(request, tokens) }),
     )
@@ -62,8 +76,15 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
   })
   return {
     tokens,
-    expireCursors: search.expireCursors,
-    violations: () => ({ rate: rates.violations(), changedWalks: search.changedWalks() }),
+    expireCursors() {
+      search.expireCursors()
+      credentials.expireCursors()
+    },
+    violations: () => ({
+      rate: rates.violations(),
+      changedWalks: search.changedWalks() + credentials.changedWalks(),
+    }),
+    quota,
   }
 }
 

@@ -4,6 +4,9 @@ import type { EventChange, SandboxEvent } from './sandbox-event.ts'
 /** A place in the order of an event search: creation in milliseconds, then uid by code units. */
 export type Position = readonly [createdAtMs: number, uid: string]
 
+/** Whatever has a place in such an order. */
+export type Placed = Pick<SandboxEvent, 'createdAtMs' | 'uid'>
+
 export interface History {
   /** Throws where a uid is already there. */
   add(events: readonly SandboxEvent[]): void
@@ -54,35 +57,32 @@ export function createHistory(): History {
   }
 }
 
-export function positionOf(event: SandboxEvent): Position {
+export function positionOf(event: Placed): Position {
   return [event.createdAtMs, event.uid]
 }
 
-function comparePositions(left: Position, right: Position): number {
+export function comparePositions(left: Position, right: Position): number {
   if (left[0] !== right[0]) return left[0] - right[0]
   if (left[1] === right[1]) return 0
   return left[1] < right[1] ? -1 : 1
 }
 
 /** Index of the first event behind `position`; the length where there is none. */
-export function firstAfter(events: readonly SandboxEvent[], position: Position): number {
+export function firstAfter(events: readonly Placed[], position: Position): number {
   return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) > 0)
 }
 
 /** Index of the first event at or behind `position`; the length where there is none. */
-export function firstAtOrAfter(events: readonly SandboxEvent[], position: Position): number {
+export function firstAtOrAfter(events: readonly Placed[], position: Position): number {
   return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) >= 0)
 }
 
-function firstIndexWhere(
-  events: readonly SandboxEvent[],
-  holds: (event: SandboxEvent) => boolean,
-): number {
+function firstIndexWhere(events: readonly Placed[], holds: (event: Placed) => boolean): number {
   let low = 0
   let high = events.length
   while (low < high) {
     const middle = (low + high) >>> 1
-    if (holds(events[middle] as SandboxEvent)) high = middle
+    if (holds(events[middle] as Placed)) high = middle
     else low = middle + 1
   }
   return low

@@ -2,9 +2,10 @@
 
 /**
  * `token`: renewing or testing the token, which everything else waits for; `feed`: a page of a feed;
- * `detail`: the full event of a message about to be sent; `command`: what an operator asked for.
+ * `sweep`: a page of a feed's sweep, which looks for late arrivals; `detail`: the full event of a
+ * message about to be sent; `command`: what an operator asked for.
  */
-export type TurnKind = 'token' | 'feed' | 'detail' | 'command'
+export type TurnKind = 'token' | 'feed' | 'sweep' | 'detail' | 'command'
 
 export interface Turn {
   kind: TurnKind
@@ -14,26 +15,33 @@ export interface Turn {
   dueSinceMs: number
 }
 
-/** One slot in so many goes to a command, however many feeds are due. */
-export const commandShare = 10
+/** One slot in so many goes to each kind that gives way to feeds, however many feeds are due. */
+export const leastShare = 10
+
+/** Those that give way to feeds; among each other the oldest debt decides. */
+const patient = ['sweep', 'detail', 'command'] as const
 
 /**
- * Tokens first; feeds by oldest debt; detail after feeds; commands when no feed is due, in the order of
- * their debt among the details, or one slot in ten. `recent`: the kinds served, newest last.
+ * Tokens first; then whichever of the patient kinds had none of the last nine slots; then feeds by
+ * oldest debt; then the patient kinds, by oldest debt. `recent`: the kinds served, newest last.
  */
 export function pickNext<T extends Turn>(
   waiting: readonly T[],
   recent: readonly TurnKind[],
 ): T | undefined {
-  const oldest = (...kinds: TurnKind[]): T | undefined =>
+  const oldest = (...kinds: readonly TurnKind[]): T | undefined =>
     waiting
       .filter(({ kind }) => kinds.includes(kind))
       .reduce<T | undefined>((a, b) => (a && a.dueSinceMs <= b.dueSinceMs ? a : b), undefined)
-  const command = isCommandsTurn(recent) ? oldest('command') : undefined
-  return oldest('token') ?? command ?? oldest('feed') ?? oldest('detail', 'command')
+  return (
+    oldest('token') ??
+    oldest(...patient.filter((kind) => isOwedAShare(kind, recent))) ??
+    oldest('feed') ??
+    oldest(...patient)
+  )
 }
 
-function isCommandsTurn(recent: readonly TurnKind[]): boolean {
-  const last = recent.slice(1 - commandShare)
-  return last.length === commandShare - 1 && !last.includes('command')
+function isOwedAShare(kind: TurnKind, recent: readonly TurnKind[]): boolean {
+  const last = recent.slice(1 - leastShare)
+  return last.length === leastShare - 1 && !last.includes(kind)
 }

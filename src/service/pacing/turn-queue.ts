@@ -1,7 +1,7 @@
 /** The requests of this process that wait for slots of one lane; at most one slot is reserved at a time. */
 import type { Clock } from '../../runtime/clock.ts'
 import type { Lane } from './organizations.ts'
-import { commandShare, pickNext, type Turn, type TurnKind } from './pick-next.ts'
+import { leastShare, pickNext, type Turn, type TurnKind } from './pick-next.ts'
 import { ServiceError } from '../service-error.ts'
 import type { TierLimiter } from './tier-limiter.ts'
 
@@ -64,7 +64,7 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
     if (!chosen) return
     waiting.delete(chosen)
     const nowMs = clock.monotonic()
-    recent = [...recent, chosen.kind].slice(1 - commandShare)
+    recent = [...recent, chosen.kind].slice(1 - leastShare)
     usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
     chosen.taken.resolve({ slotAtMs, waitedMs: nowMs - chosen.sinceMs })
   }

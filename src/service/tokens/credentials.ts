@@ -2,14 +2,8 @@
  * What is derived from an API key: a name for its things in Redis that reveals nothing, and a cipher
  * that only a holder of the key can open, so that no token lies readable in Redis or its files.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createHmac,
-  hkdfSync,
-  randomBytes,
-} from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
+import { createSecretBox } from '../../runtime/sealed-secret.ts'
 import type { AccountConfig } from '../config.ts'
 import { ServiceError } from '../service-error.ts'
 
@@ -23,9 +17,6 @@ export interface Credentials {
 }
 
 type KeyHolder = Pick<AccountConfig, 'apiKey' | 'tenantId' | 'baseUrl'>
-
-const nonceBytes = 12
-const tagBytes = 16
 
 /** Reads the key at each use, since its file may change under a running daemon. */
 export function createCredentials(account: KeyHolder): () => Credentials {
@@ -57,34 +48,11 @@ function derive(apiKey: string, { tenantId, baseUrl }: KeyHolder): Credentials {
     .update(JSON.stringify([apiKey, tenantId ?? null, baseUrl]))
     .digest('hex')
     .slice(0, 16)
-  const key = Buffer.from(hkdfSync('sha256', apiKey, fingerprint, 'tocsin token cache v1', 32))
+  const box = createSecretBox(() => apiKey)
   return {
     apiKey,
     fingerprint,
-    seal: (token) => seal(token, key, fingerprint),
-    open: (sealed) => open(sealed, key, fingerprint),
-  }
-}
-
-function seal(token: string, key: Buffer, fingerprint: string): string {
-  const nonce = randomBytes(nonceBytes)
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(fingerprint))
-  const hidden = Buffer.concat([cipher.update(token, 'utf8'), cipher.final()])
-  return Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64')
-}
-
-function open(sealed: string, key: Buffer, fingerprint: string): string | null {
-  const bytes = Buffer.from(sealed, 'base64')
-  if (bytes.length <= nonceBytes + tagBytes) return null
-  const nonce = bytes.subarray(0, nonceBytes)
-  const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes)
-  try {
-    const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes })
-      .setAAD(Buffer.from(fingerprint))
-      .setAuthTag(tag)
-    const hidden = bytes.subarray(nonceBytes + tagBytes)
-    return Buffer.concat([decipher.update(hidden), decipher.final()]).toString('utf8')
-  } catch {
-    return null
+    seal: (token) => box.seal(token, fingerprint),
+    open: (sealed) => box.open(sealed, fingerprint) ?? null,
   }
 }

@@ -1,9 +1,18 @@
 import { z } from 'zod'
-import { list, rate, refusal, textField, word, type Refusal } from '../../runtime/config-fields.ts'
+import {
+  flag,
+  list,
+  rate,
+  refusal,
+  textField,
+  word,
+  type Refusal,
+} from '../../runtime/config-fields.ts'
 import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
 import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
 import { loginProblem } from '../../runtime/web-address.ts'
+import { digestConfig, type DigestConfig } from '../digest-config.ts'
 import { laterForPeople } from '../later-keys.ts'
 
 export interface EmailConfig {
@@ -16,6 +25,10 @@ export interface EmailConfig {
   /** `required`: STARTTLS or smtps off loopback; `off`: in clear, by the operator's word. */
   tls: 'required' | 'off'
   limitPerSecond: number | undefined
+  /** undefined: events go at once or in groups. */
+  digest: DigestConfig | undefined
+  /** Leaked credentials are shown in clear. */
+  reveal: boolean
 }
 
 const addressRemedy = 'write an address, such as oncall@example.com'
@@ -62,6 +75,8 @@ export const emailConfig = section(
     ),
     tls: word(['required', 'off'], 'off sends in clear, passwords too.').prefault('required'),
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
+    digest: digestConfig.optional(),
+    reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...laterKeys(laterForPeople),
   },
   {
@@ -75,6 +90,8 @@ export const emailConfig = section(
   to: file.to,
   tls: file.tls,
   limitPerSecond: file.limit,
+  digest: file.digest,
+  reveal: file.reveal,
 }))
 
 function smtpProblem(input: string): Refusal | undefined {

@@ -1,6 +1,7 @@
 /**
- * Mail over SMTP, one event for one recipient at a time, because a server that takes a mail for two
- * may refuse one of them. Accepted means that the server answered the message's end with 2xx.
+ * Mail over SMTP, of one event or a summary of several, for one recipient at a time, because a server
+ * that takes a mail for two may refuse one of them. Accepted means that the server answered the
+ * message's end with 2xx.
  */
 import { signalWithin, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
@@ -39,7 +40,8 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
       to: addressOf(delivery.destination.id),
       nowMs: clock.now(),
     })
-    const answer = await pool.send(mail, signal)
+    const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
+    const answer = await pool.send(mail, { signal, secrets })
     logger.debug({ sink: name, delivery: delivery.id, answer }, 'mail accepted')
     return { answer }
   }
@@ -47,8 +49,10 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
   return {
     name,
     type: 'email',
+    canAttach: true,
     destinations,
     limitPerSecond,
+    reveals: config.reveal,
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
     send: (delivery, { signal }) => send(delivery, signalWithin(emailSendTimeoutMs, signal)),

@@ -1,27 +1,11 @@
-/**
- * The HTML part: one column for a phone, styles inline because mail programs drop the others, no
- * images and nothing remote. Colours are the reader's own but for greys and one accent that keep
- * their contrast on white and on black, so that a dark mode may turn everything around.
- */
+/** The HTML part of one event: one column for a phone, no images and nothing remote. */
 import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
 import { factsForPeople } from '../message-facts.ts'
 import { escapeHtml } from './escape-html.ts'
+import { htmlPage } from './html-page.ts'
 import { originOf, type MailOrigin } from './mail-origin.ts'
-
-const sans = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
-const mono = 'font-family:ui-monospace,Menlo,Consolas,monospace'
-const grey = '#767676'
-const tint = 'background-color:rgba(127,127,127,0.14)'
-const wrap = 'overflow-wrap:anywhere;word-break:break-word'
-
-const accents: Readonly<Record<string, string>> = {
-  critical: '#c62828',
-  high: '#d84315',
-  medium: '#b26a00',
-  low: '#1976d2',
-  info: grey,
-}
+import { accentOf, grey, mono, tint, wrap } from './mail-style.ts'
 
 export function renderHtml(message: Message, origin: MailOrigin): string {
   const accent = accentOf(message.severity)
@@ -36,31 +20,14 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;color:${grey};${wrap}">`,
     `${originOf(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
-  return page(message.summary, content.join('\n'), accent)
+  return htmlPage(message.summary, framed(content.join('\n'), accent))
 }
 
-function page(summary: string, content: string, accent: string): string {
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="supported-color-schemes" content="light dark">
-<title>${escapeHtml(summary)}</title>
-</head>
-<body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
-<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(summary)}</div>
-<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
+/** A bar in the severity's colour along the whole mail. */
+function framed(content: string, accent: string): string {
+  return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
 ${content}
-</div>
-</body>
-</html>
-`
-}
-
-function accentOf(severity: string): string {
-  return (Object.hasOwn(accents, severity) ? accents[severity] : undefined) ?? '#c62828'
+</div>`
 }
 
 function renderNote(note: string): string {

@@ -1,4 +1,5 @@
 import type { Message } from '../../messages/message.ts'
+import type { SummaryMessage } from '../../messages/summary-message.ts'
 
 /** What a mail says of itself at its foot. */
 export interface MailOrigin {
@@ -11,6 +12,18 @@ export function originOf(message: Message, { sink, deliveryId }: MailOrigin): st
   return [
     `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
     `uid: ${message.uid}`,
+    `delivery: ${deliveryId}`,
+  ]
+}
+
+/** As above, for a mail about several events. */
+export function summaryOriginOf(
+  { route, timeZone, attachment }: SummaryMessage,
+  { sink, deliveryId }: MailOrigin,
+): string[] {
+  return [
+    `Sent by Tocsin to sink ${sink}${route === null ? '' : `, route: ${route}`}`,
+    `Times are ${timeZone}. ${attachment === null ? '' : `Attached: ${attachment}`}`.trim(),
     `delivery: ${deliveryId}`,
   ]
 }

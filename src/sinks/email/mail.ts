@@ -2,14 +2,10 @@
 import { domainToASCII } from 'node:url'
 import { createHash } from 'node:crypto'
 import type { SendMailOptions } from 'nodemailer'
-import { cutText } from '../../messages/clean-text.ts'
-import { renderMessage, type Message } from '../../messages/message.ts'
-import type { Delivery } from '../sink.ts'
-import { soleMember } from '../sole-member.ts'
-import { renderHtml } from './mail-html.ts'
-import { renderText } from './mail-text.ts'
+import type { Attachment, Delivery } from '../sink.ts'
+import { mailContent } from './mail-content.ts'
 
-const maxSubjectLength = 180
+type MailAttachment = NonNullable<SendMailOptions['attachments']>[number]
 
 export interface MailOptions {
   sink: string
@@ -25,15 +21,15 @@ export function composeMail(
   delivery: Delivery,
   { sink, from, to, nowMs }: MailOptions,
 ): SendMailOptions {
-  const message = renderMessage(soleMember(delivery), delivery)
   const sender = parseSender(from)
-  const origin = { sink, deliveryId: delivery.id }
-  const root = threadRoot(message, sender.domain)
+  const { subject, text, html, list, thread } = mailContent(delivery, sink)
+  // No mail has this id: mail programs put what refers to it together.
+  const root = `<${thread}.tocsin@${sender.domain}>`
   return {
     from: { name: sender.name, address: sender.address },
     to: { name: '', address: to },
     envelope: { from: sender.address, to: [to] },
-    subject: subjectOf(message),
+    subject,
     date: new Date(nowMs),
     messageId: `<${delivery.id}.${recipientHash(to)}@${sender.domain}>`,
     inReplyTo: root,
@@ -41,32 +37,23 @@ export function composeMail(
     headers: {
       'Auto-Submitted': 'auto-generated',
       'X-Auto-Response-Suppress': 'All',
-      'List-Id': `<${message.feed}.tocsin.${sender.domain}>`,
+      'List-Id': `<${list}.tocsin.${sender.domain}>`,
       ...(delivery.mayBeRepeat && { 'Tocsin-Possible-Repeat': 'true' }),
       ...(delivery.isTest === true && { 'Tocsin-Test': 'true' }),
     },
-    text: renderText(message, origin),
-    html: renderHtml(message, origin),
+    text,
+    html,
+    ...(delivery.attachment && { attachments: [attached(delivery.attachment)] }),
   }
+}
+
+function attached({ fileName, contentType, content }: Attachment): MailAttachment {
+  return { filename: fileName, contentType, content: Buffer.from(content) }
 }
 
 /** 16 hex digits that stand for an address in ids; the same whatever its case. */
 export function recipientHash(address: string): string {
   return createHash('sha256').update(address.toLowerCase()).digest('hex').slice(0, 16)
-}
-
-function subjectOf(message: Message): string {
-  return cutText(`[${message.severity.toUpperCase()}] ${message.title}`, maxSubjectLength)
-}
-
-/** No mail has this id: mail programs put what refers to it, a feed's mails of one day, together. */
-function threadRoot(
-  { feed, matchedAtMs, createdAtMs, fetchedAtMs }: Message,
-  domain: string,
-): string {
-  const day = new Date(matchedAtMs ?? createdAtMs ?? fetchedAtMs)
-  const text = Number.isNaN(day.getTime()) ? 'undated' : day.toISOString().slice(0, 10)
-  return `<${feed}.${text}.tocsin@${domain}>`
 }
 
 interface Sender {

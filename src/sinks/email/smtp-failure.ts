@@ -30,10 +30,11 @@ export function smtpFailure(
   const fault = readFault(error)
   const reason = reasonOf(fault, progress)
   const said = redact(fault.response || fault.message)
+  const summary = summaries[reason] ?? 'the mail server failed'
   const code = fault.responseCode
   return new SinkError(
     reason,
-    `${summaries[reason] ?? 'the mail server failed'}: ${said}`,
+    said === '' ? summary : `${summary}: ${said}`,
     code === undefined ? {} : { status: code },
   )
 }

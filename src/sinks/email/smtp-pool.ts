@@ -16,9 +16,15 @@ import { isLoopbackHost, readSmtpAddress, type SmtpAddress } from './smtp-addres
 import { smtpFailure } from './smtp-failure.ts'
 import { redactorOf } from './smtp-reply.ts'
 
+export interface SmtpSendOptions {
+  signal: AbortSignal
+  /** Leaked secrets that stand in the mail, in clear. */
+  secrets: readonly string[]
+}
+
 export interface SmtpPool {
-  /** Gives the server's reply to the accepted message. Throws SinkError. */
-  send(mail: SendMailOptions, signal: AbortSignal): Promise<string>
+  /** Gives the server's reply to the accepted message. Throws SinkError. Neither says a secret. */
+  send(mail: SendMailOptions, options: SmtpSendOptions): Promise<string>
   close(): void
 }
 
@@ -46,9 +52,9 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
   }
 
   return {
-    async send(mail, signal) {
+    async send(mail, { signal, secrets }) {
       const address = readSmtpAddress(config)
-      const redact = redactorOf(address)
+      const redact = redactorOf(address, secrets)
       const own = AbortSignal.any([signal])
       try {
         const { response } = await transportTo(address).sendMail({ ...mail, signal: own })

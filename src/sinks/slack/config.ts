@@ -4,6 +4,7 @@ import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-s
 import { laterKeys, section } from '../../runtime/config-section.ts'
 import type { Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
+import { digestConfig, type DigestConfig } from '../digest-config.ts'
 import { laterForPeople } from '../later-keys.ts'
 
 export interface SlackConfig {
@@ -13,6 +14,10 @@ export interface SlackConfig {
   limitPerSecond: number
   /** Lets the address be private or loopback, over http too. */
   allowPrivate: boolean
+  /** undefined: events go at once or in groups. */
+  digest: DigestConfig | undefined
+  /** Leaked credentials are shown in clear. */
+  reveal: boolean
 }
 
 /** One Slack sink of the file; its name is the key it stands under. */
@@ -23,6 +28,8 @@ export const slackConfig = section(
     // Slack's published limit for incoming webhooks: one message per second and channel.
     limit: rate('Messages per second or minute, over all replicas.').prefault('1/s'),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    digest: digestConfig.optional(),
+    reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...laterKeys(laterForPeople),
   },
   {
@@ -39,4 +46,6 @@ export const slackConfig = section(
   url: requiredSecretIn(file, 'url'),
   limitPerSecond: file.limit,
   allowPrivate: file.allow_private,
+  digest: file.digest,
+  reveal: file.reveal,
 }))

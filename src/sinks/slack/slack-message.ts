@@ -10,7 +10,7 @@ export type SlackMessage = Pick<
   'text' | 'blocks' | 'unfurl_links' | 'unfurl_media'
 >
 
-type Block = NonNullable<SlackMessage['blocks']>[number]
+export type SlackBlock = NonNullable<SlackMessage['blocks']>[number]
 
 /** Block Kit reference: lengths in characters, after escaping. */
 export const slackLimits = {
@@ -44,11 +44,11 @@ const allowances: readonly Allowance[] = [
 ]
 
 /** Slack may not fetch what the feed links to, so nothing unfurls. */
-const quiet = { unfurl_links: false, unfurl_media: false } as const
+export const quiet = { unfurl_links: false, unfurl_media: false } as const
 
 export function renderSlack(message: Message, deliveryId: string): SlackMessage {
   const attempts = allowances.map((allowance) => () => blocksOf(message, deliveryId, allowance))
-  let blocks: Block[] = []
+  let blocks: SlackBlock[] = []
   for (const attempt of attempts) {
     blocks = attempt()
     if (JSON.stringify(blocks).length < maxBlocksLength) break
@@ -67,8 +67,8 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
   return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...quiet }
 }
 
-function blocksOf(message: Message, deliveryId: string, allowance: Allowance): Block[] {
-  const header = `${markOf(message.severity)} · ${message.title}`
+function blocksOf(message: Message, deliveryId: string, allowance: Allowance): SlackBlock[] {
+  const header = `${severityMark(message.severity)} · ${message.title}`
   return [
     { type: 'header', text: plainText(header, slackLimits.header) },
     ...notesBlock(message.notes, allowance),
@@ -91,22 +91,22 @@ const squares: Readonly<Record<string, string>> = {
 }
 
 /** The word says it; the square only helps the eye. */
-function markOf(severity: string): string {
+export function severityMark(severity: string): string {
   const square = Object.hasOwn(squares, severity) ? squares[severity] : '⬛'
   return `${square} ${severity.toUpperCase()}`
 }
 
-function notesBlock(notes: readonly string[], { note }: Allowance): Block[] {
+function notesBlock(notes: readonly string[], { note }: Allowance): SlackBlock[] {
   const shown = notes.slice(0, slackLimits.contextElements)
   if (shown.length === 0) return []
   return [{ type: 'context', elements: shown.map((text) => plainText(text, note)) }]
 }
 
-function factBlocks(message: Message, { facts, value }: Allowance): Block[] {
+function factBlocks(message: Message, { facts, value }: Allowance): SlackBlock[] {
   const fields = factsForPeople(message)
     .slice(0, facts)
     .map((fact) => plainText(`${fact.label}\n${fact.value}`, value))
-  const sections: Block[] = []
+  const sections: SlackBlock[] = []
   for (let at = 0; at < fields.length; at += slackLimits.fieldsPerSection) {
     sections.push({ type: 'section', fields: fields.slice(at, at + slackLimits.fieldsPerSection) })
   }
@@ -114,7 +114,7 @@ function factBlocks(message: Message, { facts, value }: Allowance): Block[] {
 }
 
 /** Rich text is built of elements and interprets none of its text, so entities would show as such. */
-function extractBlock(extract: Message['extract'], allowance: Allowance): Block[] {
+function extractBlock(extract: Message['extract'], allowance: Allowance): SlackBlock[] {
   if (extract === null || extract.text === '') return []
   const label = { type: 'text', text: extract.label || 'Extract', style: { bold: true } } as const
   const quoted = { type: 'text', text: cutText(extract.text, allowance.extract) } as const
@@ -129,7 +129,7 @@ function extractBlock(extract: Message['extract'], allowance: Allowance): Block[
   ]
 }
 
-function linkBlock(link: string | null): Block[] {
+function linkBlock(link: string | null): SlackBlock[] {
   if (link === null || link.length > slackLimits.url) return []
   const text = { type: 'plain_text', text: 'Open event', emoji: false } as const
   return [{ type: 'actions', elements: [{ type: 'button', text, url: link }] }]

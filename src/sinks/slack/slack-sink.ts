@@ -1,16 +1,15 @@
 /**
- * Messages to a Slack channel through an incoming webhook, one event each. Accepted means that Slack
- * answered 200 `ok`. Where Slack refuses the blocks, the same is said once more in plain words.
+ * Messages to a Slack channel through an incoming webhook, of one event or a summary of several.
+ * Accepted means that Slack answered 200 `ok`. Where Slack refuses the blocks, the same is said once more in plain words.
  */
 import { signalWithin, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { renderMessage } from '../../messages/message.ts'
 import type { Delivery, Receipt, Sink, SinkError } from '../sink.ts'
-import { soleMember } from '../sole-member.ts'
 import type { SlackConfig } from './config.ts'
 import { postToSlack } from './slack-client.ts'
 import { answerFailure, isAccepted } from './slack-failure.ts'
-import { renderPlainSlack, renderSlack, type SlackMessage } from './slack-message.ts'
+import type { SlackMessage } from './slack-message.ts'
+import { previewSlack } from './preview-slack.ts'
 
 export interface SlackEnvironment {
   logger: Logger
@@ -34,12 +33,12 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
   }
 
   async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
-    const message = renderMessage(soleMember(delivery), delivery)
-    const refusal = await post(renderSlack(message, delivery.id), signal)
+    const message = previewSlack(delivery)
+    const refusal = await post(message.inBlocks, signal)
     if (refusal === undefined) return { answer: '200 ok' }
     if (refusal.reason !== 'invalid') throw refusal
     logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
-    const failure = await post(renderPlainSlack(message, delivery.id), signal)
+    const failure = await post(message.inWords, signal)
     if (failure !== undefined) throw failure
     return { answer: '200 ok (in plain words: slack refused the blocks)' }
   }
@@ -49,6 +48,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
     type: 'slack',
     destinations: [{ id: name, label: name }],
     limitPerSecond,
+    reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send: (delivery, { signal }) =>

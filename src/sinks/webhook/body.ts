@@ -27,6 +27,13 @@ interface Element {
   created_at: string | null
   matched_at: string | null
   fetched_at: string
+  /** What people did with it at the service, by when. */
+  ignored_at?: string
+  remediated_at?: string
+  /** The severity under which this destination got it before. */
+  raised_from?: string
+  /** A leaked secret in clear: only for a sink that reveals. */
+  leaked_secret?: string
   /** Hostile text, like `detail`, `notes` and `tags`: what leak sites wrote. */
   highlights: Record<string, string[]>
   detail: Record<string, unknown> | null
@@ -92,6 +99,10 @@ function describe(member: DeliveryMember, isTest: boolean): Element {
     created_at: isoOrNull(event.createdAtMs),
     matched_at: isoOrNull(event.matchedAtMs),
     fetched_at: iso(member.fetchedAtMs),
+    ...(event.ignoredAtMs !== null && { ignored_at: iso(event.ignoredAtMs) }),
+    ...(event.remediatedAtMs !== null && { remediated_at: iso(event.remediatedAtMs) }),
+    ...(member.raisedFrom !== undefined && { raised_from: member.raisedFrom }),
+    ...(member.secret !== undefined && { leaked_secret: member.secret }),
     highlights: event.highlights,
     detail: detail === 'unavailable' ? null : (detail ?? null),
     ...(detail === 'unavailable' && { detail_unavailable: true }),

@@ -10,7 +10,7 @@ import {
   type Refusal,
 } from '../../runtime/config-fields.ts'
 import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
-import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
+import { laterKeys, laterMark, section, type Rule } from '../../runtime/config-section.ts'
 import { secretFromText, type Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
 
@@ -23,6 +23,8 @@ export interface WebhookConfig {
   allowPrivate: boolean
   batch: { max: number; waitMs: number; maxBytes: number } | undefined
   limitPerSecond: number | undefined
+  /** Leaked credentials are shown in clear. */
+  reveal: boolean
 }
 
 const batch = section(
@@ -44,6 +46,18 @@ const oneKindOfSecret: Rule = (sink) => {
   return [{ path: ['secrets'], ...refusal(`given beside ${other}`, `keep either of the two`) }]
 }
 
+/** A key of the sinks for people: named here, so that it is not merely unknown. */
+const noDigest: Rule = (sink) =>
+  sink['digest'] === undefined
+    ? []
+    : [
+        {
+          path: ['digest'],
+          problem: 'not for a webhook: a machine gets every event, soon',
+          remedy: 'write batch: {max: 50, wait: 1s} instead, or remove the line',
+        },
+      ]
+
 /** One webhook of the file; its name is the key it stands under. */
 export const webhookConfig = section(
   {
@@ -62,10 +76,10 @@ export const webhookConfig = section(
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     batch: batch.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
+    reveal: flag('Show leaked credentials in clear.').prefault(false),
+    digest: z.unknown().optional().meta(laterMark),
     ...laterKeys({
-      digest: 'events go at once, or in a batch',
       fallback: 'what cannot be delivered stays, retried and then dead-lettered',
-      reveal: 'leaked credentials are always masked',
       proxy: 'sinks are reached directly',
       ca_file: 'the certificate authorities of the system count',
     }),
@@ -79,6 +93,7 @@ export const webhookConfig = section(
       }),
       secretRule('secret', { required: false, check: secretProblem }),
       oneKindOfSecret,
+      noDigest,
     ],
   },
 ).transform((file): Omit<WebhookConfig, 'name'> => {
@@ -90,6 +105,7 @@ export const webhookConfig = section(
     allowPrivate: file.allow_private,
     batch: file.batch,
     limitPerSecond: file.limit,
+    reveal: file.reveal,
   }
 })
 

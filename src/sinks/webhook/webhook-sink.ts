@@ -36,6 +36,7 @@ export function createWebhookSink(
   })
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
+    if (delivery.summary) throw new Error('a summary is for people, a webhook takes events')
     const signal = signalWithin(sendTimeoutMs, options.signal)
     const body = renderBody(delivery)
     const headers = headersOf(delivery, signatureOf(delivery, body))
@@ -64,6 +65,7 @@ export function createWebhookSink(
     destinations: [{ id: config.name, label: config.name }],
     batch: config.batch,
     limitPerSecond: config.limitPerSecond,
+    reveals: config.reveal,
     concurrency,
     sendTimeoutMs,
     send,

@@ -100,23 +100,20 @@ test('sinks test names the nearest sink', async () => {
   expect(code).toBe(2)
 })
 
-test.each([
-  ...laterCommands.map((name) => [name]),
-  ['sinks', 'pause'],
-  ['sinks', 'move'],
-  ['feeds', 'resume'],
-  ['check', '--against-redis'],
-])('%s %s is refused by name', async (...words) => {
-  const { code, err } = await tocsin(...words.filter((word) => word !== undefined))
-  expect({ code, err }).toEqual({
-    code: 2,
-    err: `${words.join(' ').trim()}: not in this version\n`,
-  })
-})
+test.each([...laterCommands.map((name) => [name]), ['check', '--against-redis']])(
+  '%s %s is refused by name',
+  async (...words) => {
+    const { code, err } = await tocsin(...words.filter((word) => word !== undefined))
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: `${words.join(' ').trim()}: not in this version\n`,
+    })
+  },
+)
 
 test('a later command is refused whatever it is given', async () => {
   const { code, err } = await tocsin('routes', 'test', '--severity', 'high', '--help')
-  expect({ code, err }).toEqual({ code: 2, err: 'routes: not in this version\n' })
+  expect({ code, err }).toEqual({ code: 2, err: 'routes test: not in this version\n' })
 })
 
 test.each([

@@ -157,11 +157,11 @@ test('feeds list tells how far each feed is', async () => {
   const { book, config } = await aScene()
   await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'list', ...config)
-  expect(out).toMatch(/brand \(account main\): lag \d+ s, objective 5 min/)
+  expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
   expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
   expect(out).toContain('(first), with a cursor')
   expect(out).toContain('1 fetched: 1 new, 0 known, 0 quarantined')
-  expect(out).toContain('executives (account main): has not polled yet')
+  expect(out).toContain('executives (identifier group 1043, account main): has not polled yet')
   const json = await tocsin('feeds', 'list', '--output', 'json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
     {

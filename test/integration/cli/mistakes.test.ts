@@ -71,8 +71,8 @@ const mistakes: [string, (good: string) => string, string][] = [
   ],
   [
     'a key of a later version',
-    (good) => `${good}silences: []\n`,
-    'tocsin.yaml:19:1 silences: not in this version',
+    (good) => `${good}templates: {}\n`,
+    'tocsin.yaml:19:1 templates: not in this version',
   ],
 ]
 

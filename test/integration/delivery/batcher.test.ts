@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { flushOnce } from '../../../src/delivery/batcher.ts'
+import type { Verdict } from '../../../src/digest/gate.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -28,10 +30,10 @@ async function sizes(book: Book, batches: string[]): Promise<number[]> {
 
 test('full batches go at once, the rest when its time has come', async () => {
   const book = await collected(7)
-  const full = await flushOnce(book, siem(), Date.now())
+  const full = await flushOnce(book, siem(), { nowMs: Date.now() })
   expect(full).toMatchObject({ next: 'later' })
   expect(await sizes(book, full.batches)).toEqual([3, 3])
-  const rest = await flushOnce(book, siem(), Date.now() + 61_000)
+  const rest = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
   expect(rest.next).toBe('done')
   expect(await sizes(book, rest.batches)).toEqual([1])
   await expectConservation(book)
@@ -40,16 +42,18 @@ test('full batches go at once, the rest when its time has come', async () => {
 test('a batch keeps within its size, and never carries less than one item', async () => {
   const book = await collected(4)
   const batch = { max: 3, waitMs: 0, maxBytes: 2_500 }
-  const bySize = await flushOnce(book, siem({ batch }), Date.now() + 1)
+  const bySize = await flushOnce(book, siem({ batch }), { nowMs: Date.now() + 1 })
   expect(await sizes(book, bySize.batches)).toEqual([2, 2])
   const huge = await collected(2)
-  const each = await flushOnce(huge, siem({ batch, measure: () => 9_000 }), Date.now() + 1)
+  const each = await flushOnce(huge, siem({ batch, measure: () => 9_000 }), {
+    nowMs: Date.now() + 1,
+  })
   expect(await sizes(huge, each.batches)).toEqual([1, 1])
 })
 
 test('what was collected goes one by one when the sink no longer batches', async () => {
   const book = await collected(3)
-  const { next, batches } = await flushOnce(book, aRehearsedSink('siem'), Date.now())
+  const { next, batches } = await flushOnce(book, aRehearsedSink('siem'), { nowMs: Date.now() })
   expect(next).toBe('done')
   expect(await sizes(book, batches)).toEqual([1, 1, 1])
   expect(await tests.redis.zcard(book.key('collect', 'siem'))).toBe(0)
@@ -58,11 +62,51 @@ test('what was collected goes one by one when the sink no longer batches', async
 
 test('two flushes at once seal every item into one batch only', async () => {
   const book = await collected(9)
-  const flushed = await Promise.all([1, 2].map(() => flushOnce(book, siem(), Date.now())))
+  const flushed = await Promise.all(
+    [1, 2].map(() => flushOnce(book, siem(), { nowMs: Date.now() })),
+  )
   const all = await sizes(
     book,
     flushed.flatMap(({ batches }) => batches),
   )
   expect(all.reduce((sum, size) => sum + size, 0)).toBe(9)
+  await expectConservation(book)
+})
+
+test('what a rule keeps back leaves the batch: for good with its reason, or until its time', async () => {
+  const book = await tests.book()
+  const uids = ['a/b/goes', 'a/b/silenced', 'a/b/muted']
+  await takeIn(
+    book,
+    uids.map((uid) => routed({ uid }, ['siem'])),
+    { batchWaitMs: 1 },
+  )
+  const verdicts: Record<string, Verdict> = {
+    'a/b/silenced': { act: 'suppress', reason: 'silence', rule: 's1' },
+    'a/b/muted': { act: 'hold', rule: 'night', untilMs: Date.now() + 3_600_000 },
+  }
+  const told: string[] = []
+  const { batches } = await flushOnce(book, siem(), {
+    nowMs: Date.now() + 61_000,
+    gate: {
+      judge: (_book, items) =>
+        Promise.resolve(items.map(({ event }) => verdicts[event.uid] ?? { act: 'send' })),
+      isIdleFor: () => false,
+    },
+    onSuppressed: (sink, severity, reason) => void told.push(`${sink} ${severity} ${reason}`),
+  })
+  expect(batches).toHaveLength(1)
+  expect(told).toEqual(['siem high silence'])
+  const states = await Promise.all(
+    uids.map(async (uid) => {
+      const record = await readRecord(book, book.digests.recordId(uid))
+      return [record!.items[0]!.state, record!.items[0]!.heldFor, record!.items[0]!.rule]
+    }),
+  )
+  expect(states).toEqual([
+    ['batch', undefined, undefined],
+    ['suppressed', 'silence', 's1'],
+    ['held', 'mute', 'night'],
+  ])
   await expectConservation(book)
 })

@@ -82,6 +82,7 @@ test('workers of a full Redis ask now and then instead of spinning, and go on wh
   const clock = systemClock
   const pace = createSendPace(redis, keys, clock)
   const deliverer = createDeliverer({
+    book: () => book,
     circuit,
     pace,
     replica: 'r',

@@ -31,6 +31,7 @@ async function rig(sink: Sink): Promise<Rig> {
   const clock = systemClock
   const shared = { redis: tests.redis, keys, clock, logger: silent }
   const deliverer = createDeliverer({
+    book: () => book,
     circuit: parts.circuit,
     pace: createSendPace(tests.redis, keys, clock),
     replica: 'r1',

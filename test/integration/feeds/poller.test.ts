@@ -16,7 +16,7 @@ import { aFeed } from '../../support/feeds.ts'
 const tests = redisForTests()
 const search = '/firework/v4/events/identifier_groups/*'
 const hourMs = 3_600_000
-const never = new AbortController().signal
+const never = { kind: 'feed', signal: new AbortController().signal } as const
 
 let sandbox: Sandbox
 let replica: Replica
@@ -123,17 +123,18 @@ test('a turn reads to the end and takes every event in once, over as many turns 
 })
 
 test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
+  const feed = aFeed({ sweep: { everyMs: hourMs, backMs: hourMs } })
   sandbox.addEvents(25)
   const poller = aPoller()
-  await poller.pollOnce(aFeed(), never)
+  await poller.pollOnce(feed, never)
   const { newestMs = 0 } = await openFeed(book, 'brand', 0)
   sandbox.expireCursors()
   sandbox.addEvents(4)
   const before = searches().length
-  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  expect(await poller.pollOnce(feed, never)).toEqual({ status: 'caught_up' })
   const [refused, fresh] = searches().slice(before)
   expect(refused?.hasCursor).toBe(true)
-  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
+  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs(feed) })
   expect(await known()).toEqual(shown())
   expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('cursor_refused')
   await expectConservation(book)

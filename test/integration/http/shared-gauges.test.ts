@@ -1,28 +1,52 @@
 import { expect, test } from 'vitest'
-import { setSharedGauges } from '../../../src/http/shared-gauges.ts'
+import { setSharedGauges, type SharedGaugesOptions } from '../../../src/http/shared-gauges.ts'
+import { openFeed, pauseFeed } from '../../../src/ledger/feed-state.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
-test('what waits for a sink that was removed is still counted; one without work is not named', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['removed'])])
+/** Scrapes what the options say; beforehand, the feed `brand` is known. */
+function scrapeOf(given: Partial<SharedGaugesOptions>): () => Promise<string> {
   const metrics = createMetrics()
+  metrics.startAtZero({ feeds: ['brand'], sinks: [], accounts: [], routes: [] })
   metrics.onScrape(() =>
     setSharedGauges({
       nowMs: 0,
       redis: tests.redis,
       metrics,
-      books: [book],
+      books: [],
       feeds: [],
-      sinks: ['soc'],
+      sinks: [],
       circuitOf: async () => ({ state: 'closed', lastSuccessMs: undefined }),
       isAccountPaused: async () => false,
+      ...given,
     }),
   )
-  const { body } = await metrics.render()
+  return async () => (await metrics.render()).body
+}
+
+test('what waits for a sink that was removed is still counted; one without work is not named', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['removed'])])
+  const scrape = scrapeOf({ books: [book], sinks: ['soc'] })
+  const body = await scrape()
   expect(body).toContain('tocsin_items_pending{sink="removed",state="queued"} 1')
   expect(body).toContain('tocsin_items_pending{sink="soc",state="queued"} 0')
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
+})
+
+test('a feed tells when its last sweep ended and whether an operator paused it', async () => {
+  const book = await tests.book()
+  await openFeed(book, 'brand', 0)
+  await book.redis.hset(book.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
+  const feeds = [{ name: 'brand', account: book.account }]
+  const scrape = scrapeOf({ books: [book], feeds })
+  const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
+  const swept = 'tocsin_feed_sweep_last_completed_timestamp_seconds{feed="brand"}'
+  expect(await scrape()).toContain(`${paused} 0\n`)
+  await pauseFeed(book, 'brand', { reason: 'maintenance', sinceMs: 0 })
+  const body = await scrape()
+  expect(body).toContain(`${paused} 1\n`)
+  expect(body).toContain(`${swept} 1795248004\n`)
 })

@@ -278,8 +278,8 @@ test('items of a sink that is gone are held, visible and counted, and go on when
   const held = await expectConservation(book)
   expect(held.sinks['gone']?.pending).toMatchObject({ held: 1, queued: 0 })
   expect(held.sinks['siem']?.pending).toMatchObject({ held: 2, batch: 0 })
-  expect(await returnOrphans(book, 'gone', false, 10)).toBe(1)
-  expect(await returnOrphans(book, 'siem', 1_000, 10)).toBe(2)
+  expect(await returnOrphans(book, { sink: 'gone', mode: false, places: {} }, 10)).toBe(1)
+  expect(await returnOrphans(book, { sink: 'siem', mode: 1_000, places: {} }, 10)).toBe(2)
   expect((await dueAt(book, Number.MAX_SAFE_INTEGER)).toSorted()).toEqual(
     ['c:siem', single].toSorted(),
   )

@@ -179,7 +179,11 @@ async function perform(rehearsal: Rehearsal, next: Step): Promise<void> {
       return ref === undefined ? undefined : holdOrphan(book, ref)
     }
     case 'return':
-      await returnOrphans(book, next.sink, modes[next.sink] ?? false, 10)
+      await returnOrphans(
+        book,
+        { sink: next.sink, mode: modes[next.sink] ?? false, places: {} },
+        10,
+      )
       return undefined
     case 'release':
       return release(book, pick(uids, next.place)!, modes)

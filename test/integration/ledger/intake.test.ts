@@ -88,6 +88,7 @@ test('a commit that is replayed answers as the first time and counts once', asyn
   const book = await tests.book()
   const ask = JSON.stringify({
     feed: 'brand',
+    of: '',
     seq: 0,
     cid: randomUUID(),
     gen: 1,
@@ -109,6 +110,7 @@ test('a commit that is replayed answers as the first time and counts once', asyn
         l: {},
         w: [],
         dt: false,
+        ih: [],
         items: [
           { d: 'soc', k: 'soc', q: ['root'], ...book.digests.claimMark('a/b/1', 'high', 'soc') },
         ],
@@ -149,6 +151,23 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   expect(await tests.redis.hlen(book.key('quarantine'))).toBe(1)
   await takeIn(book, [routed({ uid: 'a/b/9' })])
   expect(await tests.redis.hlen(book.key('quarantine'))).toBe(0)
+  await expectConservation(book)
+})
+
+test('malformed items that look alike once masked are told apart by what is never stored', async () => {
+  const book = await tests.book()
+  const malformed = ['Pangolin-1', 'Pangolin-2'].map((identity) => ({
+    uid: null,
+    problem: 'id: odd',
+    raw: '{"hash":"text of 10"}',
+    identity,
+  }))
+  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { quarantined: 2 } })
+  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
+  const kept = await tests.redis.hgetall(book.key('quarantine'))
+  expect(Object.keys(kept)).toHaveLength(2)
+  expect(JSON.stringify(kept)).toContain('text of 10')
+  expect(JSON.stringify(kept)).not.toContain('Pangolin')
   await expectConservation(book)
 })
 

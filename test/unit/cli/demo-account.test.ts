@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { accountingLine, drawAccount } from '../../../src/cli/demo/demo-account.ts'
-import type { Evidence } from '../../../src/cli/demo/demo-evidence.ts'
+import { accountingLine, drawAccount, messagesLine } from '../../../src/cli/demo/demo-account.ts'
+import type { Evidence, Receipt } from '../../../src/cli/demo/demo-evidence.ts'
 import type { SinkAccount } from '../../../src/ledger/accounting.ts'
 import type { Item, LedgerRecord } from '../../../src/ledger/records.ts'
 
@@ -16,6 +16,10 @@ function anItem(given: Partial<Item>): Item {
     routes: [],
     state: 'delivered',
     heldFor: undefined,
+    rule: undefined,
+    collection: undefined,
+    sealedIn: undefined,
+    raisedFrom: undefined,
     atMs: undefined,
     attempts: 1,
     repeatRisks: 0,
@@ -38,6 +42,8 @@ function aRecord(uid: string, items: Item[], seenAtMs = 1_100): LedgerRecord {
     firstSeenMs: seenAtMs,
     sightings: [sighting],
     items,
+    closed: undefined,
+    seenAgain: undefined,
   }
 }
 
@@ -46,9 +52,16 @@ function aSink(given: Partial<SinkAccount>): SinkAccount {
   return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0, ...given }
 }
 
+/** A message that names the one item that it carries. */
+function aReceipt(sink: Receipt['sink'], id: string, given: Partial<Receipt> = {}): Receipt {
+  const told = { form: 'single', events: 1, isComplete: false } as const
+  return { sink, id, items: [id], uids: [], mayBeRepeat: false, ...told, ...given }
+}
+
 /** An earlier run took in `old`; this one `one` and `two`, of which one item is still held. */
 function someEvidence(given: Partial<Evidence> = {}): Evidence {
-  const feed = { fetched: 5, new: 3, duplicate: 2, quarantined: 0, unaccounted: 0 }
+  const none = { quarantined: 0, baseline: 0, late: 0, raised: 0, unaccounted: 0 }
+  const feed = { fetched: 5, new: 3, duplicate: 2, ...none }
   return {
     baseline: {
       atMs: beganMs,
@@ -58,7 +71,7 @@ function someEvidence(given: Partial<Evidence> = {}): Evidence {
       },
     },
     accounting: {
-      feeds: { brand: feed },
+      feeds: { brand: { ...feed, late: 1 } },
       sinks: {
         webhook: aSink({ created: 3, delivered: 3 }),
         slack: aSink({ created: 2, delivered: 1, pending: { held: 1 } }),
@@ -71,7 +84,7 @@ function someEvidence(given: Partial<Evidence> = {}): Evidence {
       aRecord('two', [anItem({ id: 'e2' }), anItem({ id: 'e2s', sink: 'slack', state: 'held' })]),
     ],
     quarantinedUids: new Set(),
-    received: { slack: new Set(['e1s']), email: new Set(), webhook: new Set(['e1', 'e2']) },
+    received: [aReceipt('slack', 'e1s'), aReceipt('webhook', 'e1'), aReceipt('webhook', 'e2')],
     shown: ['old', 'one', 'two'],
     ...given,
   }
@@ -79,7 +92,7 @@ function someEvidence(given: Partial<Evidence> = {}): Evidence {
 
 test('the figures are those of this run, and what stands now', () => {
   expect(accountingLine(drawAccount(someEvidence()))).toBe(
-    'fetched 4, new 2, duplicate 2, quarantined 0, delivered slack 1 email 0 webhook 2, held 1, suppressed 0, dead 0, pending 0, unaccounted 0',
+    'fetched 4, new 2 (late 1), duplicate 2, quarantined 0, delivered slack 1 email 0 webhook 2, held 1, suppressed 0, dead 0, pending 0, unaccounted 0',
   )
 })
 
@@ -121,12 +134,12 @@ describe('unaccounted for is', () => {
           one,
           { ...two, items: [...two.items, anItem({ id: 'e2m', sink: 'email' })] },
         ],
-        received: { ...whole.received, email: new Set(['e2m']) },
+        received: [...whole.received, aReceipt('email', 'e2m')],
       },
     ],
     [
       'a delivered item that never arrived',
-      { received: { ...whole.received, webhook: new Set(['e1']) } },
+      { received: whole.received.filter(({ id }) => id !== 'e2') },
     ],
     [
       'an item that arrived at another sink than the ledger says',
@@ -166,4 +179,11 @@ test('an event in quarantine is accounted for', () => {
   const shown = ['old', 'one', 'two', 'three']
   const evidence = someEvidence({ shown, quarantinedUids: new Set(['three']) })
   expect(drawAccount(evidence).unaccounted).toBe(0)
+})
+
+test('messages are counted by sink and form', () => {
+  const { received } = someEvidence()
+  const group = aReceipt('slack', 'b1', { form: 'group', items: [] })
+  const account = drawAccount(someEvidence({ received: [...received, group, group] }))
+  expect(messagesLine(account)).toBe('messages slack 3 (2 groups), email 0, webhook 2')
 })

@@ -40,6 +40,71 @@ test('a mail is told by its subject', () => {
   })
 })
 
+const sealed = `b${'0f'.repeat(20)}`
+
+test.each([
+  ['[2 CRITICAL, 10 HIGH] 37 new events — stealer logs of feed brand', 'group', 37, 'critical'],
+  ['37 new events', 'group', 37, ''],
+  ['[1 HIGH] 1 new event — leak of feed brand', 'group', 1, 'high'],
+  ['[3 HIGH] First poll of feed staff: 3 events', 'backlog', 3, 'high'],
+  ['[1 LOW] First poll: 1 event', 'backlog', 1, 'low'],
+  ['[4 MEDIUM] 4 held events — of feed brand', 'held', 4, 'medium'],
+  ['[2 HIGH] 14 events at once', 'storm', 14, 'high'],
+  ['Digest 2026-11-20 16:00: 90 events (8 critical, 37 high)', 'digest', 90, 'critical'],
+  ['Digest 2026-11-20 16:00: 1 event (1 low); feed brand is behind', 'digest', 1, 'low'],
+  ['Digest 2026-11-20 16:00: nothing new, but 2 feeds are behind', 'digest', 0, ''],
+])('"%s" is read as what it says', (said, form, events, severity) => {
+  const inSlack = aSlackMessage(said)
+  const slack = { ...inSlack, body: JSON.stringify({ text: `delivery ${sealed} · times are UTC` }) }
+  const mail = { ...aMail(said), id: `<${sealed}.ab@example.com>` }
+  for (const message of [slack, mail]) {
+    const read = { id: sealed, form, events, items: [], severity, text: said }
+    expect(arrivalOf(message)).toMatchObject(read)
+  }
+})
+
+test('one event that is left of a group is a message as any other', () => {
+  const mail = { ...aMail('[HIGH] Leak: 37 new events'), id: `<${sealed}.ab@example.com>` }
+  const read = {
+    id: sealed,
+    form: 'single',
+    events: 1,
+    items: [],
+    text: 'HIGH Leak: 37 new events',
+  }
+  expect(arrivalOf(mail)).toMatchObject(read)
+})
+
+test('an attached table says which events a mail stands for', () => {
+  const mail = aMail('Digest 2026-11-20 16:00: 2 events (2 low)')
+  const rows = [
+    '"severity","type","uid"',
+    '"low","paste","paste/x[.]org/1"',
+    '"low","a","credential/2"',
+    '',
+  ]
+  const attachments = [{ name: 'tocsin-digest.csv', content: rows.join('\r\n') }]
+  const uids = ['paste/x.org/1', 'credential/2']
+  const whole = { ...mail, mail: { ...mail.mail!, attachments }, uids: ['paste/x.org/7'] }
+  expect(arrivalOf(whole)).toMatchObject({ uids, isComplete: true })
+  const packed = { ...mail.mail!, attachments: [{ name: 'a.csv.gz', content: 'x' }] }
+  expect(arrivalOf({ ...mail, mail: packed })).toMatchObject({ uids: [], isComplete: false })
+})
+
+test('a message that may be a repeat is known by its words', () => {
+  const slack = aSlackMessage('LOW x')
+  const headers = { 'tocsin-possible-repeat': 'true' }
+  const note = { text: 'May be a repeat: the answer to an earlier attempt was lost.' }
+  const repeats = [
+    { ...slack, body: JSON.stringify([note, { text: `delivery ${id}` }]) },
+    { ...aMail('[LOW] x'), headers },
+    { ...aWebhook('low'), headers },
+  ]
+  expect(repeats.map((one) => arrivalOf(one).mayBeRepeat)).toEqual([true, true, true])
+  const others = [slack, aMail('[LOW] x'), aWebhook('low')]
+  expect(others.map((one) => arrivalOf(one).mayBeRepeat)).toEqual([false, false, false])
+})
+
 test('a webhook with one event is told by its uid', () => {
   expect(arrivalOf(aWebhook('low'))).toMatchObject({
     items: ['e0'],

@@ -5,19 +5,28 @@ import { frameOf, type DemoFrame } from '../../../src/cli/demo/demo-frame.ts'
 import { cutToWidth, widthOf } from '../../../src/cli/demo/terminal-width.ts'
 
 function anArrival(given: Partial<Arrival> = {}): Arrival {
-  const carried = { items: ['e1'], uids: ['paste/x/1'], severity: 'low' }
-  return { sink: 'slack', atMs: 0, ...carried, text: 'LOW Paste: on pastebin', ...given }
+  const message = { id: 'e1', form: 'single', events: 1, mayBeRepeat: false } as const
+  const carried = { items: ['e1'], uids: ['paste/x/1'], isComplete: false, severity: 'low' }
+  return {
+    sink: 'slack',
+    atMs: 0,
+    ...message,
+    ...carried,
+    text: 'LOW Paste: on pastebin',
+    ...given,
+  }
 }
 
 function aFrame(given: Partial<DemoFrame> = {}): DemoFrame {
-  const feed = { name: 'brand', labels: 'team=brand', fetched: 12, new: 10, duplicate: 2 }
+  const feed = { name: 'brand', labels: 'team=brand', fetched: 12, new: 10, late: 1, duplicate: 2 }
   return {
     reading: {
       stage: 'ends in 12 s',
+      caughtUpMs: 0,
       feeds: [{ ...feed, lagMs: 2_000, lagObjectiveMs: 15_000 }],
       sinks: [
-        { name: 'slack', arrived: 7, pending: 3 },
-        { name: 'webhook', arrived: 0, pending: 0 },
+        { name: 'slack', arrived: 7, messages: 2, collected: 5, pending: 3 },
+        { name: 'webhook', arrived: 0, messages: 0, collected: 0, pending: 0 },
       ],
     },
     introduction: ['where it runs'],
@@ -35,12 +44,12 @@ test('a frame shows feeds with their lag, sinks with their backlog, and the last
     'Tocsin demo: ends in 12 s',
     'where it runs',
     '',
-    'FEED|LABELS|FETCHED|NEW|DUPLICATES|LAG|OBJECTIVE',
-    'brand|team=brand|12|10|2|2 s|15 s',
+    'FEED|LABELS|FETCHED|NEW|LATE|DUPLICATES|LAG|OBJECTIVE',
+    'brand|team=brand|12|10|1|2|2 s|15 s',
     '',
-    'SINK|ARRIVED|PENDING|LAST MESSAGE',
-    'slack|7|3|LOW Paste: on pastebin',
-    'webhook|0|0|-',
+    'SINK|EVENTS|MESSAGES|COLLECTED|PENDING|LAST MESSAGE',
+    'slack|7|2|5|3|LOW Paste: on pastebin',
+    'webhook|0|0|0|0|-',
     '',
     'WHAT ARRIVES WHERE',
     expect.stringMatching(/^\d\d:\d\d:\d\d slack\|LOW Paste: on pastebin$/),
@@ -86,4 +95,21 @@ test('East Asian letters and emoji take two columns, marks none', () => {
   expect(cutToWidth('数据库', 5)).toBe('数据…')
   expect(cutToWidth('数据库', 4)).toBe('数…')
   expect(cutToWidth('abc', 3)).toBe('abc')
+})
+
+test('the whole demo has room for its latest arrivals on a terminal of 80 by 24', () => {
+  const { reading } = aFrame()
+  const feed = { ...reading.feeds[0]!, name: 'suppliers', labels: 'team=purchasing' }
+  const feeds = [feed, { ...feed, lagMs: undefined }, feed].map((one) => ({
+    ...one,
+    fetched: 1234,
+  }))
+  const sink = { ...reading.sinks[0]!, name: 'webhook' as const }
+  const lines = frameOf({
+    ...aFrame({ introduction: ['one', 'two', 'three'], columns: 80, rows: 23 }),
+    reading: { ...reading, feeds, sinks: [sink, sink, sink] },
+    arrivals: Array.from({ length: 50 }, (_, n) => anArrival({ text: `LOW number ${n}` })),
+  })
+  expect(lines.filter((line) => line.includes('LOW number')).length).toBe(7)
+  for (const line of lines.slice(0, 9)) expect(line).not.toContain('…')
 })

@@ -68,3 +68,23 @@ test('a line that a crash cut off was never told', () => {
   expect(readFileSync(join(folder, 'history.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3)
   expect(openHistory().earlier).toHaveLength(3)
 })
+
+test('a late event stands where it is asked to, and the story goes on behind the newest', () => {
+  const history = openHistory()
+  const [first, second] = tell(history, 2)
+  const late = history.late(nowMs - 3_600_000, nowMs)
+  expect(late).toMatchObject({ createdAtMs: nowMs - 3_600_000, arrivedAtMs: nowMs })
+  expect(history.next(nowMs, nowMs).createdAtMs).toBe(second!.createdAtMs + 1)
+
+  const again = openHistory()
+  expect(again.earlier).toHaveLength(4)
+  expect(again.isLate(late.uid)).toBe(true)
+  expect(again.isLate(first!.uid)).toBe(false)
+})
+
+test('after a run that ended with a late event, the next is still younger than all', () => {
+  const history = openHistory()
+  const [first] = tell(history, 1)
+  history.late(nowMs - 3_600_000, nowMs)
+  expect(openHistory().next(nowMs - 60_000, nowMs).createdAtMs).toBe(first!.createdAtMs + 1)
+})

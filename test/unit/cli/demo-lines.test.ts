@@ -6,8 +6,13 @@ import { systemClock } from '../../../src/runtime/clock.ts'
 const arrival: Arrival = {
   sink: 'email',
   atMs: Date.UTC(2026, 0, 1),
+  id: 'e1',
+  form: 'single',
+  events: 1,
   items: ['e1'],
   uids: ['leak/x/1'],
+  isComplete: false,
+  mayBeRepeat: false,
   severity: 'high',
   text: 'HIGH Leak: x',
 }
@@ -20,7 +25,7 @@ function someLines() {
   return { view, lines, advance: (ms: number) => (nowMs += ms) }
 }
 
-const reading = { stage: 'runs', feeds: [], sinks: [] }
+const reading = { stage: 'runs', caughtUpMs: 0, feeds: [], sinks: [] }
 
 test('an arrival is a line', () => {
   const { view, lines } = someLines()
@@ -57,8 +62,13 @@ test('for machines every arrival is one JSON value on a line of its own', () => 
     kind: 'arrival',
     at: '2026-01-01T00:00:00.000Z',
     sink: 'email',
+    id: 'e1',
+    form: 'single',
+    events: 1,
     items: ['e1'],
     uids: ['leak/x/1'],
+    isComplete: false,
+    mayBeRepeat: false,
     severity: 'high',
     text: 'HIGH Leak: x',
   })

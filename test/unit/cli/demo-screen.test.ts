@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createDemoScreen, type ScreenStream } from '../../../src/cli/demo/demo-screen.ts'
 
-const reading = { stage: 'runs', feeds: [], sinks: [] }
+const reading = { stage: 'runs', caughtUpMs: 0, feeds: [], sinks: [] }
 
 function aTerminal(given: Partial<ScreenStream> = {}) {
   const writes: string[] = []

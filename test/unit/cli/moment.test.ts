@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseMoment } from '../../../src/cli/moment.ts'
+import { parseEnd, parseMoment } from '../../../src/cli/moment.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 
@@ -38,4 +38,17 @@ test('the future is refused', () => {
       expect(() => parseMoment(text, now)).toThrow('lies in the future')
     }),
   )
+})
+
+test('an end is a time to come', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: now + 1, max: 2 * now }), (atMs) => {
+      expect(parseEnd(new Date(atMs).toISOString(), now)).toBe(atMs)
+    }),
+  )
+  expect(() => parseEnd('2026-11-21T12:00Z', now)).toThrow('has passed; name a time that is to')
+})
+
+test.each(['2h', 'noon', ''])('"%s" is no end', (text) => {
+  expect(() => parseEnd(text, now)).toThrow('not a time; write a time such as')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { itemLines, stateInWords } from '../../../src/cli/story.ts'
-import type { Item } from '../../../src/ledger/records.ts'
+import type { Item, Suppression } from '../../../src/ledger/records.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
 const later = Date.UTC(2026, 10, 1, 13)
@@ -15,6 +15,10 @@ function anItem(given: Partial<Item>): Item {
     routes: ['urgent'],
     state: 'queued',
     heldFor: undefined,
+    rule: undefined,
+    collection: undefined,
+    sealedIn: undefined,
+    raisedFrom: undefined,
     atMs: undefined,
     attempts: 0,
     repeatRisks: 0,
@@ -42,7 +46,7 @@ const states: [Partial<Item>, string][] = [
     'held for its full event, at the latest until 2026-11-01 13:00:00 UTC',
   ],
   [{ state: 'held', heldFor: 'orphaned' }, 'held: the running configuration has no sink "soc"'],
-  [{ state: 'batch' }, 'in a sealed batch, on its way'],
+  [{ state: 'batch' }, 'in a sealed message, on its way'],
   [{ state: 'sending', atMs: later }, 'being sent since 2026-11-01 13:00:00 UTC'],
   [
     { state: 'retrying', atMs: later, history: [failed] },
@@ -57,9 +61,35 @@ const states: [Partial<Item>, string][] = [
     { state: 'discarded', endedAtMs: later },
     'dead since 2026-11-01 13:00:00 UTC, and the letter discarded by an operator',
   ],
-  [{ state: 'suppressed', endedAtMs: later }, 'suppressed 2026-11-01 13:00:00 UTC'],
-  [{ state: 'diverted', endedAtMs: later }, 'diverted to another sink 2026-11-01 13:00:00 UTC'],
+  [{ state: 'group' }, 'waiting for the next message of its group since 2026-11-01 12:00:00 UTC'],
+  [{ state: 'digest' }, 'waiting for the next digest since 2026-11-01 12:00:00 UTC'],
+  [
+    { state: 'held', heldFor: 'mute', rule: 'medium: night', atMs: later },
+    'held because its route is muted (medium: night), at the latest until 2026-11-01 13:00:00 UTC',
+  ],
+  ...suppressions(),
+  [
+    { state: 'diverted', rule: 'sinks move', endedAtMs: later },
+    'moved to another sink (sinks move) 2026-11-01 13:00:00 UTC',
+  ],
 ]
+
+function suppressions(): [Partial<Item>, string][] {
+  const words = {
+    silence: 'silenced by c0ffee00',
+    inhibition: 'inhibited by the rule c0ffee00',
+    mute: 'dropped because its route is muted (c0ffee00)',
+    shadow: 'recorded only: its route is in stage shadow',
+    ignored: 'marked as ignored at the service',
+    remediated: 'marked as remediated at the service',
+    seen_again: 'seen again: the same login and secret came as c0ffee00',
+    superseded: 'came back as c0ffee00 before it was sent, and goes as that',
+  } satisfies Record<Suppression, string>
+  return Object.entries(words).map(([heldFor, why]) => [
+    { state: 'suppressed', heldFor, rule: 'c0ffee00', endedAtMs: later },
+    `not sent, ${why}, 2026-11-01 13:00:00 UTC`,
+  ])
+}
 
 test.each(states)('an item that is %j reads as: %s', (given, words) => {
   expect(stateInWords(anItem(given))).toBe(words)

@@ -98,6 +98,8 @@ describe('what is left out has its default', () => {
         everyMs: 60_000,
         lagObjectiveMs: 300_000,
         startMs: 86_400_000,
+        backlog: 'summarise',
+        sweep: { everyMs: 3_600_000, backMs: 604_800_000 },
         detail: [],
         tier: 'search',
         labels: {},
@@ -107,6 +109,7 @@ describe('what is left out has its default', () => {
 
   test('of sinks', () => {
     expect(config.sinks[0]).toMatchObject({ type: 'slack', limitPerSecond: 1, allowPrivate: false })
+    expect(config.sinks.map(({ reveal }) => reveal)).toEqual([false, false])
     expect(config.sinks[1]).toMatchObject({ secrets: [], batch: undefined, allowPrivate: false })
   })
 })
@@ -136,7 +139,7 @@ test('units of durations, rates and sizes come out in one unit', () => {
 
 test('filters reach the feed as the service takes them: a word or a list, and nothing unsaid', () => {
   const filters = 'filters: { severity: high, type: [brand_new_type], is_ignored: false }'
-  expect(load(fileWith({ feed: filters })).config.feeds[0]?.filters).toEqual({
+  expect(load(fileWith({ feed: filters })).config.feeds[0]).toHaveProperty('filters', {
     severity: 'high',
     type: ['brand_new_type'],
     is_ignored: false,

@@ -13,6 +13,8 @@ const secretKeys = [
   'hash',
   'credential_hash',
   'credentialHash',
+  'plaintext',
+  'hash_cleartext',
   'secret',
   'client_secret',
   'token',

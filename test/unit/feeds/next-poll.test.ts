@@ -36,6 +36,21 @@ test('a feed that waits for room or for its newer configuration looks again with
   expect(next({ status: 'superseded' }, zero)).toBe(2_000)
 })
 
+test('a feed that is paused, or has no searches left, looks within seconds whether it may go on', () => {
+  expect(next({ status: 'paused' }, zero)).toBe(5_000)
+  expect(next({ status: 'quota' }, zero)).toBe(15_000)
+})
+
+test('a sweep comes back when it is due, and looks again before: another one may have begun', () => {
+  fc.assert(
+    fc.property(times, fc.option(fc.nat({ max: 2e9 }), { nil: undefined }), (given, untilMs) => {
+      const waitMs = next({ status: 'not_due', untilMs }, given) - given.nowMs
+      const leftMs = (untilMs ?? Infinity) - given.nowMs
+      expect(waitMs).toBe(Math.min(15_000, Math.max(1_000, leftMs)))
+    }),
+  )
+})
+
 test('a failing feed waits 5 s, doubling to 5 minutes, and never less than the service asks', () => {
   const waits = [1, 2, 3, 6, 7, 8, 5_000].map((failures) =>
     next({ status: 'failed', reason: 'unavailable', retryAfterMs: undefined }, zero, failures),

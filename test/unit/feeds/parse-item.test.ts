@@ -149,6 +149,8 @@ describe('a malformed item names the field', () => {
     [{ metadata: { uid: 'a'.repeat(513) } }, null, 'metadata.uid: 513 characters'],
     [{ metadata: { uid: 'a/b/\uD800' } }, null, 'metadata.uid: holds half'],
     [{ metadata: { uid: 'a/b\n/c' } }, null, 'metadata.uid: holds control'],
+    [{ metadata: { uid: 'notice/tocsin/x' } }, null, "uid is reserved for Tocsin's own"],
+    [{ metadata: { uid: 'canary/tocsin/1' } }, null, "uid is reserved for Tocsin's own"],
     [{ metadata: { uid: 'a/b/c', severity: 3 } }, 'a/b/c', 'metadata.severity'],
     [{ ...item, tenant_metadata: { tags: ['x', 1] } }, item.metadata.uid, 'tenant_metadata.tags.1'],
     [{ ...item, identifiers: [{ name: 'x' }] }, item.metadata.uid, 'identifiers.0.id'],
@@ -164,6 +166,11 @@ describe('a malformed item names the field', () => {
     const parsed = parseItem({ ...item, highlights: { body: 'x' } })
     expect(parsed).toMatchObject({ ok: true, event: { uid: item.metadata.uid, highlights: {} } })
   })
+
+  test.each(['notice/tocsins/1', 'canary/forum/1', 'paste/tocsin/1'])(
+    'but %s is a uid like any other',
+    (uid) => expect(parseItem({ metadata: { uid } }).ok).toBe(true),
+  )
 
   test('and a longer uid is taken where the caller allows it', () => {
     const raw = { metadata: { uid: 'a'.repeat(513) } }

@@ -1,37 +1,26 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { FeedConfig } from '../../../src/feeds/config.ts'
+import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
 import {
   advance,
-  bodyOf,
   fingerprintOf,
   overlapMs,
   walkAfterRefusal,
   walkFor,
 } from '../../../src/feeds/walk.ts'
+import { bodyWithCursor } from '../../../src/feeds/walk-body.ts'
+import type { WireSearchBody } from '../../../src/service/wire.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
-import { aFeed } from '../../support/feeds.ts'
+import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 
 function aState(overrides: Partial<FeedState> = {}): FeedState {
-  return {
-    nowMs,
-    sequence: 0,
-    generation: 1,
-    floorMs: nowMs - 86_400_000,
-    walk: undefined,
-    isRewound: false,
-    newestMs: undefined,
-    lastSuccessMs: undefined,
-    lastCaughtUpMs: undefined,
-    isBackfilling: false,
-    ...overrides,
-  }
+  return aFeedState({ nowMs, ...overrides })
 }
 
 function beginOf(walk: Walk): number {
-  return Date.parse(bodyOf(walk).filters.estimated_created_at?.gte ?? '')
+  return Date.parse(bodyWithCursor<WireSearchBody>(walk).filters.estimated_created_at?.gte ?? '')
 }
 
 const next = fc.option(fc.constantFrom('', 'c1', 'c2', 'c3'), { nil: null })
@@ -39,7 +28,7 @@ const page = fc.record(
   { items: fc.array(fc.constant({}), { maxLength: 10 }), next },
   { requiredKeys: ['items'] },
 )
-const filters: fc.Arbitrary<FeedConfig['filters']> = fc.record(
+const filters: fc.Arbitrary<EventsFeedConfig['filters']> = fc.record(
   {
     severity: fc.constantFrom('high', 'low'),
     type: fc.array(fc.constantFrom('leak', 'paste'), { maxLength: 2 }),
@@ -58,8 +47,8 @@ describe('a walk', () => {
           const moved = advance(walk, shown).walk
           expect({ ...moved, cursor: null }).toEqual({ ...first, cursor: null })
           expect(moved.cursor).toBe(shown.next ? shown.next : walk.cursor)
-          const { from, ...body } = bodyOf(moved)
-          expect(body).toEqual(bodyOf(first))
+          const { from, ...body } = bodyWithCursor<WireSearchBody>(moved)
+          expect(body).toEqual(bodyWithCursor<WireSearchBody>(first))
           expect(from ?? null).toBe(moved.cursor)
           walk = moved
         }
@@ -70,8 +59,10 @@ describe('a walk', () => {
   test('ends where next is null, absent or empty, and not at a short or an empty page', () => {
     fc.assert(
       fc.property(page, fc.option(fc.constantFrom('c1', 'c4'), { nil: null }), (shown, cursor) => {
-        const { isCaughtUp, hasMore } = advance({ ...walkFor(aFeed(), aState()), cursor }, shown)
+        const walk = { ...walkFor(aFeed(), aState()), cursor }
+        const { isCaughtUp, hasMore, stands } = advance(walk, shown)
         const repeats = Boolean(shown.next) && shown.next === cursor
+        expect(stands).toBe(repeats)
         expect(isCaughtUp).toBe(!shown.next || (repeats && shown.items.length === 0))
         expect(hasMore).toBe(Boolean(shown.next) && !repeats)
       }),
@@ -85,7 +76,9 @@ describe('a walk', () => {
         const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
         const stored = JSON.parse(JSON.stringify(walk)) as Walk
         expect(walkFor(feed, aState({ walk: stored }))).toBe(stored)
-        expect(JSON.stringify(bodyOf(stored))).toBe(JSON.stringify(bodyOf(walk)))
+        expect(JSON.stringify(bodyWithCursor<WireSearchBody>(stored))).toBe(
+          JSON.stringify(bodyWithCursor<WireSearchBody>(walk)),
+        )
       }),
     )
   })
@@ -114,7 +107,9 @@ describe('a new walk', () => {
         expect(fresh.reason).toBe(isRefused ? 'cursor_refused' : 'configuration_changed')
         expect(beginOf(fresh)).toBeGreaterThanOrEqual(given.floorMs)
         const highWater = Math.min(given.newestMs ?? given.floorMs, nowMs)
-        expect(beginOf(fresh)).toBeLessThanOrEqual(Math.max(given.floorMs, highWater - overlapMs))
+        expect(beginOf(fresh)).toBeLessThanOrEqual(
+          Math.max(given.floorMs, highWater - overlapMs(aFeed())),
+        )
       }),
     )
   })

@@ -247,9 +247,15 @@ test('a password that nobody masked is masked', () => {
 })
 
 describe('the samples', () => {
+  const isOwn = ({ type }: ThreatEvent): boolean => type === 'notice' || type === 'canary'
+
   test('each renders without a bare fallback, and says TEST', () => {
     for (const { event, detail } of sampleEvents(0)) {
-      const message = render(event, { isTest: true }, { detail })
+      const message = render(
+        event,
+        { isTest: true },
+        { detail, feed: isOwn(event) ? '_tocsin' : 'brand' },
+      )
       expect(message.facts.length).toBeGreaterThan(1)
       expect(message.tags).toContain('TEST')
       expect(message.uid).toContain('TEST')

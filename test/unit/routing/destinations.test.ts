@@ -16,7 +16,11 @@ function destinationsOf(sink: string): string[] {
 }
 
 function aDecision(route: string, ...sinks: string[]): RouteDecision {
-  return { route, path: ['root', route], sinks, why: [] }
+  return { route, path: ['root', route], stage: 'live', sinks, why: [] }
+}
+
+function aShadow(route: string, ...sinks: string[]): RouteDecision {
+  return { ...aDecision(route, ...sinks), stage: 'shadow' }
 }
 
 describe('the items of an event', () => {
@@ -37,6 +41,28 @@ describe('the items of an event', () => {
       { sink: 'soc', destination: 'soc', routes: ['urgent', 'all'] },
       { sink: 'siem', destination: 'siem', routes: ['all'] },
     ])
+  })
+
+  test('what only shadow routes name is recorded, behind what is sent', () => {
+    expect(
+      planItems([aShadow('trial', 'oncall', 'soc'), aDecision('urgent', 'soc')], destinationsOf),
+    ).toEqual([
+      { sink: 'soc', destination: 'soc', routes: ['urgent', 'trial'] },
+      { sink: 'oncall', destination: 'oncall:1', routes: ['trial'], isShadow: true },
+      { sink: 'oncall', destination: 'oncall:2', routes: ['trial'], isShadow: true },
+    ])
+  })
+
+  test('a live route decides about the item, wherever a shadow route stands', () => {
+    const live = aDecision('urgent', 'soc')
+    for (const decisions of [
+      [aShadow('trial', 'soc'), live],
+      [live, aShadow('trial', 'soc')],
+    ]) {
+      expect(planItems(decisions, destinationsOf)).toEqual([
+        { sink: 'soc', destination: 'soc', routes: ['urgent', 'trial'] },
+      ])
+    }
   })
 
   test('a sink that is not known is a failure, not a lost item', () => {

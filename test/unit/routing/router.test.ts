@@ -1,36 +1,15 @@
-import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { RouteConfig } from '../../../src/routing/config.ts'
-import { parseMatcher } from '../../../src/routing/matcher.ts'
-import { valuesOf, type RoutableEvent } from '../../../src/routing/routable-event.ts'
+import { valuesOf } from '../../../src/routing/routable-event.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
-
-interface Node {
-  name: string
-  matchers?: string[]
-  sinks?: string[]
-  continue?: boolean
-  routes?: Node[]
-}
-
-function aTree(node: Node): RouteConfig {
-  return {
-    name: node.name,
-    matchers: (node.matchers ?? []).map(parseMatcher),
-    sinks: node.sinks,
-    continue: node.continue ?? false,
-    routes: (node.routes ?? []).map(aTree),
-  }
-}
-
-function anInput(overrides: Partial<RoutableEvent> = {}): RoutableEvent {
-  return { event: aThreatEvent(), account: 'main', feed: 'brand', labels: {}, ...overrides }
-}
+import { aRoutableEvent as anInput, aTree, type TestRoute } from '../../support/routing.ts'
 
 /** The routes that take an event of this severity and type. */
-function routesFor(routes: Node[], event: { severity?: string; type?: string } = {}): string[] {
-  const router = createRouter(aTree({ name: 'root', sinks: ['oncall'], routes }))
+function routesFor(
+  routes: TestRoute[],
+  event: { severity?: string; type?: string } = {},
+): string[] {
+  const router = createRouter(aTree({ routes }))
   return router.route(anInput({ event: aThreatEvent(event) })).map(({ route }) => route)
 }
 
@@ -105,6 +84,7 @@ describe('what a decision says', () => {
       {
         route: 'urgent',
         path: ['root', 'brand', 'urgent'],
+        stage: 'live',
         sinks: ['soc', 'siem'],
         why: ['feed="brand"', 'severity>=high', 'type!="paste"'],
       },
@@ -117,17 +97,46 @@ describe('what a decision says', () => {
     expect(decision).toMatchObject({ route: 'pastes', sinks: ['oncall'] })
   })
 
+  test('grouping is inherited key by key, muting is not', () => {
+    const router = createRouter(
+      aTree({
+        routes: [
+          {
+            name: 'brand',
+            groupBy: [],
+            groupWaitMs: 0,
+            muteTimeIntervals: ['night'],
+            onMute: 'drop',
+            routes: [{ name: 'urgent', groupIntervalMs: 60_000 }],
+          },
+        ],
+      }),
+    )
+    const grouping = { groupBy: [], groupWaitMs: 0 }
+    const muted = { muteTimeIntervals: ['night'], onMute: 'drop' }
+    const unmuted = { muteTimeIntervals: [], onMute: 'hold' }
+    expect(router.root).toMatchObject({ groupBy: ['feed', 'type'], groupWaitMs: 10_000 })
+    expect(router.node('brand')).toMatchObject({ ...grouping, ...muted, groupIntervalMs: 300_000 })
+    expect(router.node('urgent')).toMatchObject({
+      ...grouping,
+      ...unmuted,
+      groupIntervalMs: 60_000,
+    })
+    expect(router.node('root')).toBe(router.root)
+    expect(router.node('gone')).toBeUndefined()
+  })
+
   test('changing a decision changes no later one', () => {
     const router = createRouter(tree)
     router.route(anInput())[0]!.sinks.push('elsewhere')
     expect(router.route(anInput())[0]!.sinks).toEqual(['soc', 'siem'])
   })
 
-  test('a root without sinks or with matchers is refused', () => {
-    expect(() => createRouter(aTree({ name: 'root' }))).toThrow('needs sinks')
-    expect(() =>
-      createRouter(aTree({ name: 'root', sinks: ['soc'], matchers: ['tag="x"'] })),
-    ).toThrow('takes no matchers')
+  test('a root without sinks or grouping, with matchers, or in shadow is refused', () => {
+    expect(() => createRouter(aTree({ sinks: undefined }))).toThrow('needs sinks')
+    expect(() => createRouter(aTree({ matchers: ['tag="x"'] }))).toThrow('takes no matchers')
+    expect(() => createRouter(aTree({ stage: 'shadow' }))).toThrow('is live')
+    expect(() => createRouter(aTree({ groupBy: undefined }))).toThrow('needs its grouping')
   })
 })
 
@@ -198,8 +207,8 @@ describe('explain', () => {
   test('names each node asked, the first matcher that failed, and what the event has there', () => {
     const { decisions, visits } = router.explain(anInput())
     expect(decisions.map(({ route }) => route)).toEqual(['urgent'])
-    const passed = { matched: true, failed: null, stopsSiblings: true }
-    const failed = { matched: false, taken: false, stopsSiblings: false }
+    const passed = { stage: 'live', matched: true, failed: null, stopsSiblings: true }
+    const failed = { stage: 'live', matched: false, taken: false, stopsSiblings: false }
     expect(visits).toEqual([
       { route: 'root', path: ['root'], taken: false, ...passed },
       {
@@ -227,116 +236,5 @@ describe('explain', () => {
   test('is plain data', () => {
     const explanation = router.explain(anInput())
     expect(JSON.parse(JSON.stringify(explanation))).toEqual(explanation)
-  })
-})
-
-describe('any tree', () => {
-  /** Nodes match by their type lists alone; names are given by place afterwards. */
-  interface Shape {
-    types: string[]
-    sinks: string[] | undefined
-    continue: boolean
-    routes: Shape[]
-  }
-
-  const types = ['a', 'b', 'c']
-
-  function shapeOf(depth: number): fc.Arbitrary<Shape> {
-    return fc.record({
-      types: fc.subarray(types),
-      sinks: fc.option(fc.subarray(['soc', 'siem', 'oncall']), { nil: undefined }),
-      continue: fc.boolean(),
-      routes: depth === 0 ? fc.constant([]) : fc.array(shapeOf(depth - 1), { maxLength: 3 }),
-    })
-  }
-
-  function named(node: Shape, name: string): Node {
-    const { sinks } = node
-    return {
-      name,
-      matchers: node.types.length === types.length ? [] : [`type=~"${node.types.join('|')}"`],
-      continue: node.continue,
-      routes: node.routes.map((child, index) => named(child, `${name}.${index + 1}`)),
-      ...(sinks && { sinks }),
-    }
-  }
-
-  function treeOf(children: Shape[]): RouteConfig {
-    const all = { types, sinks: ['default'], continue: false, routes: children }
-    return aTree(named(all, 'root'))
-  }
-
-  /** The rules read from the other end: all leaves of the walk, as lists of names. */
-  function expected(node: Shape, name: string, type: string, inherited: string[]): string[][] {
-    const sinks = node.sinks ?? inherited
-    const asked: string[][] = []
-    let isOpen = true
-    for (const [index, child] of node.routes.entries()) {
-      const takes = isOpen && child.types.includes(type)
-      if (takes) asked.push(...expected(child, `${name}.${index + 1}`, type, sinks))
-      if (takes) isOpen = child.continue
-    }
-    return asked.length > 0 ? asked : [[name, ...sinks]]
-  }
-
-  const children = fc.array(shapeOf(3), { maxLength: 5 })
-  const type = fc.constantFrom(...types)
-
-  test('routes as a naive reading of the rules does', () => {
-    fc.assert(
-      fc.property(children, type, (routes, eventType) => {
-        const router = createRouter(treeOf(routes))
-        const input = anInput({ event: aThreatEvent({ type: eventType }) })
-        const all = { types, sinks: ['default'], continue: false, routes }
-        expect(router.route(input).map(({ route, sinks }) => [route, ...sinks])).toEqual(
-          expected(all, 'root', eventType, []),
-        )
-      }),
-      { numRuns: 1000 },
-    )
-  })
-
-  test('gives at least one decision, none twice, each a node that explain calls taken', () => {
-    fc.assert(
-      fc.property(children, type, (routes, eventType) => {
-        const router = createRouter(treeOf(routes))
-        const input = anInput({ event: aThreatEvent({ type: eventType }) })
-        const { decisions, visits } = router.explain(input)
-        const taken = visits.filter((visit) => visit.taken).map(({ path }) => path)
-        expect(decisions.length).toBeGreaterThan(0)
-        expect(taken).toEqual(decisions.map(({ path }) => path))
-        expect(new Set(taken.map(String)).size).toBe(taken.length)
-        expect(router.route(input)).toEqual(decisions)
-      }),
-    )
-  })
-
-  test('siblings that all continue may stand in any order', () => {
-    const sinksOf = (routes: Shape[], eventType: string): string[] =>
-      createRouter(treeOf(routes))
-        .route(anInput({ event: aThreatEvent({ type: eventType }) }))
-        .map(({ sinks }) => String(sinks))
-        .toSorted()
-    fc.assert(
-      fc.property(children, type, fc.infiniteStream(fc.nat()), (routes, eventType, numbers) => {
-        const open = routes.map((route) => ({ ...route, continue: true }))
-        const ranked = open.map((route) => ({ route, rank: numbers.next().value ?? 0 }))
-        const shuffled = ranked.toSorted((a, b) => a.rank - b.rank).map(({ route }) => route)
-        expect(sinksOf(shuffled, eventType)).toEqual(sinksOf(open, eventType))
-      }),
-    )
-  })
-
-  test('siblings that do not match the event change nothing, wherever they stand', () => {
-    fc.assert(
-      fc.property(children, type, (routes, eventType) => {
-        const sinksOf = (siblings: Shape[]): string[][] =>
-          createRouter(treeOf(siblings))
-            .route(anInput({ event: aThreatEvent({ type: eventType }) }))
-            .map(({ sinks }) => sinks)
-        const matching = routes.filter((route) => route.types.includes(eventType))
-        expect(sinksOf(routes)).toEqual(sinksOf(matching))
-      }),
-    )
   })
 })

@@ -10,9 +10,9 @@ import {
   helpOf,
   metricNames,
   metricTable,
-  severityWords,
   type MetricDefinition,
 } from '../../../src/runtime/metrics-table.ts'
+import { severityWords } from '../../../src/runtime/metrics-words.ts'
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts'
 import type { ServiceReason } from '../../../src/service/service-error.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
@@ -91,7 +91,7 @@ describe('label values are the words of the parts', () => {
 
   test('the reasons of a cursor reset are those of a walk begun anew', () => {
     type Reason = Parameters<Metrics['feedCursorResetsTotal']['inc']>[0]['reason']
-    expectTypeOf<Reason>().toEqualTypeOf<Exclude<WalkReason, 'first'>>()
+    expectTypeOf<Reason>().toEqualTypeOf<Exclude<WalkReason, 'first' | 'again'>>()
   })
 
   test('the outcomes of attempts are those of a SinkError and the good one', () => {
@@ -174,7 +174,9 @@ describe('starting at 0', () => {
     const withSamples = new Set(
       [...body.matchAll(/^(tocsin_\w+?)(_bucket)?[{ ]/gm)].map((m) => m[1]),
     )
-    const expected = metricNames().filter((name) => name !== 'tocsin_build_info')
+    const expected = definitions
+      .filter(([name, { startsUnset }]) => name !== 'build_info' && !startsUnset)
+      .map(([name]) => `tocsin_${name}`)
     expect(expected.filter((name) => !withSamples.has(name))).toEqual([])
     expect(body).toContain('tocsin_feed_polls_failed_total{feed="brand",reason="auth"} 0')
     expect(body).toContain('tocsin_events_routed_total{route="urgent",severity="unknown"} 0')
@@ -182,6 +184,23 @@ describe('starting at 0', () => {
     expect(body).toContain(
       'tocsin_event_fetch_to_delivery_seconds_count{sink="soc",severity="critical"} 0',
     )
+  })
+})
+
+describe('what starts unset', () => {
+  test('has no sample until it is set, and none again in the next scrape', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    let searches: number | undefined
+    metrics.onScrape(async () => {
+      if (searches !== undefined) metrics.apiSearchesRemaining.set({ account: 'main' }, searches)
+    })
+    const series = 'tocsin_api_searches_remaining{account="main"}'
+    expect(await sample(metrics, series)).toBeUndefined()
+    searches = 0
+    expect(await sample(metrics, series)).toBe(0)
+    searches = undefined
+    expect(await sample(metrics, series)).toBeUndefined()
   })
 })
 

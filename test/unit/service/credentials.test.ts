@@ -12,9 +12,9 @@ test('a sealed token opens under its key only', () => {
 
 test('a sealed token that was changed does not open', () => {
   const mine = credentialsFor('fw_one')
-  const bytes = Buffer.from(mine.seal('a-token'), 'base64')
-  bytes[bytes.length - 1]! ^= 1
-  expect(mine.open(bytes.toString('base64'))).toBeNull()
+  const sealed = mine.seal('a-token')
+  const changed = sealed.endsWith('A') ? 'B' : 'A'
+  expect(mine.open(sealed.slice(0, 10) + changed + sealed.slice(11))).toBeNull()
   expect(mine.open('')).toBeNull()
   expect(mine.open('garbage')).toBeNull()
 })
@@ -22,7 +22,7 @@ test('a sealed token that was changed does not open', () => {
 test('neither the sealed token nor the fingerprint tells token or key', () => {
   const mine = credentialsFor('fw_secret_key')
   const sealed = mine.seal('tell-tale')
-  const seen = Buffer.from(sealed, 'base64').toString('latin1') + sealed + mine.fingerprint
+  const seen = Buffer.from(sealed, 'base64url').toString('latin1') + sealed + mine.fingerprint
   expect(seen).not.toContain('tell-tale')
   expect(seen).not.toContain('secret_key')
   expect(mine.seal('tell-tale')).not.toBe(sealed)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
 
-const anyText = fc.oneof(
+export const anyText = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 200 }),
   fc.string({ unit: fc.constantFrom(...'&<>"\'`|*_~:@#!\\\n {}[]()='.split('')), maxLength: 2000 }),
   fc.constantFrom(...hostileTexts),

@@ -55,20 +55,90 @@ end
 -- Keeps the order of what is collected within one millisecond.
 local collected = tonumber(clock[2]) % 1000
 
--- Sends an item on its way: alone, or (batch_wait in ms) into its sink's collection.
-local function enqueue(rid, n, item, batch_wait)
-  move(item, 'queued')
+local function collect(id, ref)
+  collected = collected + 1
+  redis.call('ZADD', key('collect', id), string.format('%.3f', now + collected / 1000), ref)
+end
+
+local longest_backlog = 15 * 60000 -- what a first poll finds is told by then, however long it lasts
+local state_in = { group = 'group', backlog = 'group', digest = 'digest', held = 'held' }
+
+-- What a collection is for is written when its first member comes; place: {id, kind, wait, at?, about}.
+local function open_gathering(place)
+  local name = key('gather', place.id)
+  redis.call('HSET', name, 'kind', place.kind, 'about', place.about, 'wait', place.wait, 'at', place.at or '')
+  redis.call('HSETNX', name, 'opened', now)
+end
+
+local function set_timer(id, sink, at, how)
+  redis.call('ZADD', key('timers'), how, at, 'c:' .. id .. ':' .. sink)
+end
+
+-- Puts an item among the others of its collection, and sets the timer that makes them one message.
+local function gather(rid, n, item)
+  local stored = redis.call('HMGET', key('gather', item.y), 'kind', 'wait', 'at', 'opened')
+  local kind, wait, timer = stored[1], tonumber(stored[2]), 'c:' .. item.y .. ':' .. item.k
+  move(item, state_in[kind])
   item.at = nil
   item.why = nil
-  if batch_wait then
-    unwake(item_ref(rid, n, item))
-    collected = collected + 1
-    local order = string.format('%.3f', now + collected / 1000)
-    redis.call('ZADD', key('collect', item.k), order, item_ref(rid, n, item))
-    redis.call('ZADD', due_of('c:' .. item.k), 'NX', now + batch_wait, 'c:' .. item.k)
-  else
-    wake(item_ref(rid, n, item), now)
+  unwake(item_ref(rid, n, item))
+  collect(item.y, item_ref(rid, n, item))
+  local is_first = not redis.call('ZSCORE', key('timers'), timer)
+  if kind == 'backlog' then
+    redis.call('ZADD', key('timers'), math.min(now + wait, tonumber(stored[4]) + longest_backlog), timer)
+  elseif kind == 'held' then
+    set_timer(item.y, item.k, tonumber(stored[3]), 'LT')
+  elseif kind == 'digest' then
+    set_timer(item.y, item.k, tonumber(stored[3]), 'NX') -- one that is set is for the coming window
+  elseif is_first or (kind == 'group' and item.ug) then
+    set_timer(item.y, item.k, now + wait, 'LT')
   end
+end
+
+-- Sends an item on its way: with its like, into its sink's batch (batch_wait in ms), or alone.
+local function enqueue(rid, n, item, batch_wait)
+  if item.y and redis.call('HEXISTS', key('gather', item.y), 'kind') == 1 then
+    gather(rid, n, item)
+    return 'gather'
+  end
+  move(item, 'queued')
+  item.y = nil
+  item.at = nil
+  item.why = nil
+  if not batch_wait then
+    wake(item_ref(rid, n, item), now)
+    return 'single'
+  end
+  unwake(item_ref(rid, n, item))
+  collect(item.k, item_ref(rid, n, item))
+  redis.call('ZADD', due_of('c:' .. item.k), 'NX', now + batch_wait, 'c:' .. item.k)
+  return 'collect'
+end
+
+-- Keeps an item back until a time: with its like in a collection (place), or by itself.
+local function hold(rid, n, item, why)
+  local ref = item_ref(rid, n, item)
+  if why.place then
+    item.y = why.place.id
+    open_gathering(why.place)
+    gather(rid, n, item)
+  else
+    move(item, 'held')
+    item.y = nil
+    wake(ref, why.at)
+  end
+  item.why = why.reason
+  item.by = why.rule
+  item.at = why.at
+end
+
+local function suppress(rid, n, item, reason, rule)
+  unwake(item_ref(rid, n, item))
+  move(item, 'suppressed')
+  item.at = nil
+  item.y = nil
+  item.why = reason
+  item.by = rule
 end
 
 -- Lets a record expire once every item is final, and keeps it as long as one is not.
@@ -82,6 +152,24 @@ local function rest(rid, record, retention)
   end
   redis.call('PEXPIRE', key('rec', rid), retention.story)
   redis.call('PEXPIRE', key('pay', rid), retention.payload)
+end
+
+-- Makes an item final by what came of its message; how: {outcome, retention}.
+local function end_item(rid, n, record, item, how)
+  if final[item.st] then
+    return -- delivered meanwhile by an attempt from before the batch
+  end
+  local own = item_ref(rid, n, item)
+  unwake(own)
+  move(item, how.outcome)
+  item.why = nil
+  item.y = nil
+  redis.call('SREM', key('orphans', item.k), own)
+  if how.outcome == 'dead' then
+    redis.call('ZADD', key('dead', item.k), now, own)
+  end
+  save_record(rid, record)
+  rest(rid, record, how.retention)
 end
 
 -- Keeps the last five attempts and the count of all.

@@ -6,8 +6,10 @@ import {
   describeSinkConformance,
   type AnswerRow,
   type Received,
+  type SinkConformance,
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
+import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
 import { parseMail } from './parse-mail.ts'
 import { startRawSmtpServer, type Replies } from './raw-smtp-server.ts'
 
@@ -17,7 +19,7 @@ interface EmailDriver extends SinkDriver {
 
 const password = 'pw-7f3e9a51c2/&='
 
-describeSinkConformance<EmailDriver>({
+const suite: SinkConformance<EmailDriver> = {
   name: 'the e-mail sink',
   async create(environment) {
     const server = await startRawSmtpServer()
@@ -31,6 +33,8 @@ describeSinkConformance<EmailDriver>({
         to: ['oncall@example.com'],
         tls: 'required',
         limitPerSecond: undefined,
+        digest: undefined,
+        reveal: false,
       },
       environment,
     )
@@ -86,7 +90,10 @@ describeSinkConformance<EmailDriver>({
     row('a cut at DATA', 'unavailable', { DATA: 'cut' }),
     row('421 at MAIL', 'unavailable', { MAIL: '421 4.3.2 closing' }),
   ],
-})
+}
+
+describeSinkConformance(suite)
+describeSummaryConformance(suite)
 
 function row(title: string, reason: SinkReason, replies: Replies): AnswerRow<EmailDriver> {
   return { title, reason, arrange: (driver) => driver.script(replies) }
@@ -118,19 +125,28 @@ const ownHeaders = [
   'x-auto-response-suppress',
 ]
 
+/** The last two are Outlook's conditional comments. */
 const ownTags = [
   'a',
+  'b',
   'body',
   'br',
   'div',
   'doctype',
   'h1',
+  'h2',
   'head',
   'html',
   'meta',
   'p',
   'pre',
+  'span',
+  'table',
+  'td',
   'title',
+  'tr',
+  '--[if',
+  '[endif]--',
 ]
 
 /** No header and no tag that is not ours, and one part each of text and HTML. */

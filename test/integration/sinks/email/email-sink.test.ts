@@ -117,6 +117,29 @@ describe('recipients', () => {
   })
 })
 
+describe('a server that quotes the mail', () => {
+  const secret = 'Pangolin-clear'
+  const members = [aMember({ secret })]
+
+  test('on refusing it gives the codes and its own words, not the leaked secret', async () => {
+    const server = await rawServer()
+    server.script({ END: `554 5.7.1 refused for <Password: ${secret}> in line 9` })
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, reveal: true })
+    const { message, status } = await failureOf(sink, { members })
+    expect(status).toBe(554)
+    expect(message).toContain('554 5.7.1 refused for <Password: <secret>> in line 9')
+  })
+
+  test('on accepting it leaves no leaked secret in the receipt', async () => {
+    const server = await rawServer()
+    server.script({ END: `250 2.0.0 queued "${secret.slice(0, 8)}` })
+    const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, reveal: true })
+    const signal = AbortSignal.timeout(10_000)
+    const { answer } = await sink.send(aDelivery(sink, { members }), { signal })
+    expect(answer).toBe('250 2.0.0 queued "<secret>')
+  })
+})
+
 describe('connections', () => {
   test('are used again, and replaced without loss when the server closed them meanwhile', async () => {
     const server = await rawServer()
@@ -232,6 +255,8 @@ const config = {
   from: 'tocsin@example.com',
   tls: 'required',
   limitPerSecond: undefined,
+  digest: undefined,
+  reveal: false,
 } as const
 
 function environment(clock?: Clock): { logger: ReturnType<typeof createLogger>; clock: Clock } {

@@ -7,8 +7,10 @@ import {
   describeSinkConformance,
   type AnswerRow,
   type Received,
+  type SinkConformance,
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
+import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
 
 interface SlackDriver extends SinkDriver {
   answer(answer: ScriptedAnswer): void
@@ -18,7 +20,7 @@ const workspace = 'T7F3E9A51C2'
 const service = 'B58D1B0E4AA'
 const token = 'c04d9e77b1QxZv8hJt2'
 
-describeSinkConformance<SlackDriver>({
+const suite: SinkConformance<SlackDriver> = {
   name: 'the Slack sink',
   async create(environment) {
     const server = await startHttpServer()
@@ -30,6 +32,8 @@ describeSinkConformance<SlackDriver>({
         url: secretFromText(url),
         limitPerSecond: 1,
         allowPrivate: true,
+        digest: undefined,
+        reveal: false,
       },
       environment,
     )
@@ -106,7 +110,10 @@ describeSinkConformance<SlackDriver>({
     waiting('429 with seconds', 'rate_limited', { 'retry-after': '30' }, 30_000),
     waiting('429 without Retry-After', 'rate_limited', {}, undefined),
   ],
-})
+}
+
+describeSinkConformance(suite)
+describeSummaryConformance(suite)
 
 function receivedOf(body: string): Received {
   return {
@@ -131,7 +138,8 @@ function expectInert({ text }: Received): void {
   expect(payload['text']).not.toContain('`')
   for (const found of objectsIn(payload['blocks'])) {
     expect(found['type']).not.toBe('mrkdwn')
-    expect(['link', 'broadcast', 'user', 'usergroup', 'emoji']).not.toContain(found['type'])
+    if (found['type'] === 'link') expect(found['text']).toBe('open')
+    expect(['broadcast', 'user', 'usergroup', 'emoji']).not.toContain(found['type'])
     if (found['type'] === 'plain_text') {
       expect(found['emoji']).toBe(false)
       expectEscaped(String(found['text']))

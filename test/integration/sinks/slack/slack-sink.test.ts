@@ -139,6 +139,8 @@ function slackSink(options: { url?: Secret; allowPrivate?: boolean } = {}): Sink
       url: secretFromText(`${server.url}/services/T0/B0/token`),
       limitPerSecond: 1,
       allowPrivate: true,
+      digest: undefined,
+      reveal: false,
       ...options,
     },
     { logger: createLogger({ level: 'silent' }), clock: systemClock },

@@ -36,6 +36,7 @@ describeSinkConformance<WebhookDriver>({
         allowPrivate: true,
         batch: { max: 50, waitMs: 1000, maxBytes: 262_144 },
         limitPerSecond: undefined,
+        reveal: false,
       },
       { logger, clock },
     )

@@ -30,6 +30,7 @@ export function aWebhookSink(
       allowPrivate: true,
       batch: undefined,
       limitPerSecond: undefined,
+      reveal: false,
       ...config,
     },
     { logger: createLogger({ level: 'silent' }), clock, ...(resolve && { resolve }) },

@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/runtime/clock.ts'
 import { secretFromFile, secretFromText, secretOf } from '../../../../src/runtime/secret.ts'
+import { SinkError } from '../../../../src/sinks/sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
+import { summarised } from '../../../support/summaries.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 const secret = `whsec_${Buffer.from('a signing key of twenty-four').toString('base64')}`
@@ -36,6 +38,14 @@ test('a delivery is one signed POST that a Standard Webhooks receiver can verify
   expect(headers['webhook-signature']).toBe(`v1,${expected} v1,${old}`)
   expect(headers).not.toHaveProperty('tocsin-possible-repeat')
   expect(headers).not.toHaveProperty('tocsin-test')
+})
+
+test('a summary is refused as a mistake of ours, and nothing is posted', async () => {
+  const server = await anHttpServer()
+  const failed = send(aWebhookSink(server.url), summarised([aMember(), aMember()]))
+  await expect(failed).rejects.toThrow('a summary is for people')
+  await expect(failed).rejects.not.toBeInstanceOf(SinkError)
+  expect(server.requests).toEqual([])
 })
 
 test('without a secret there is a timestamp and no signature', async () => {

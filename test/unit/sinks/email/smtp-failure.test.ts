@@ -77,6 +77,41 @@ describe('the server’s words', () => {
     expect(redact(text)).toBe('535 <secret>')
   })
 
+  describe('about a mail with a leaked secret in it', () => {
+    const secret = 'Correct horse=battery'
+    const inBase64 = (before: string): string =>
+      Buffer.from(`${before}${secret}`).toString('base64').slice(8, -4)
+    const quoting = redactorOf(
+      { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
+      [secret, 'another-one'],
+    )
+
+    test.each([
+      [`554 5.7.1 refused: ${secret} is spam`, '554 5.7.1 refused: <secret> is spam'],
+      [`554-5.7.1 cut "${secret.slice(0, 9)}`, '554-5.7.1 cut "<secret>'],
+      [`554 horse=3Dbatt\r\nttery`, '554 <secret>3D<secret> <secret>'],
+      [`250 2.0.0 queued another-one`, '250 2.0.0 queued <secret>'],
+      [`550 5.1.1 no such user`, '550 5.1.1 no such user'],
+    ])('%j come as %j', (text, shown) => {
+      expect(quoting(text)).toBe(shown)
+    })
+
+    test.each(['', 'x', 'xy'])('come without it also where it is base64 after %j', (before) => {
+      const shown = quoting(`554 5.6.0 part ${inBase64(before)} refused`)
+      expect(shown).toMatch(/^554 5\.6\.0 part \S{0,3}<secret>\S{0,3} refused$/u)
+    })
+
+    test('shorter than any piece are its codes alone', () => {
+      const short = redactorOf(
+        { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
+        ['abc'],
+      )
+      expect(short('554 5.7.1 no abc here')).toBe('554 5.7.1')
+      expect(short('554 no abc here')).toBe('554')
+      expect(short('55412 abc')).toBe('')
+    })
+  })
+
   test('come on one line, without what a terminal would obey', () => {
     expect(redact('550-no\r\n550 \u001B[31mnever\u202E')).toBe('550-no 550 [31mnever')
   })

@@ -1,0 +1,115 @@
+import { ensureDigests } from '../digest/digest-turn.ts'
+import { createFlusher } from '../digest/flusher.ts'
+import type { Gate } from '../digest/gate.ts'
+import type { CollectingSink } from '../digest/placement.ts'
+import type { TurnOptions } from '../digest/turn-options.ts'
+import type { Suppression } from '../ledger/records.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import { peekFeed } from '../ledger/feed-state.ts'
+import type { DigestFacts } from '../messages/summary.ts'
+import type { Router } from '../routing/router.ts'
+import { createSchedule } from '../runtime/cron-schedule.ts'
+import type { Circuit } from '../delivery/circuit.ts'
+import type { WorkQueue } from '../delivery/work-queue.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { findBook, type Shared } from './shared.ts'
+
+export interface FlusherParts {
+  sinks: ReadonlyMap<string, Sink>
+  router: Router
+  gate: Gate
+  circuit: Circuit
+  queue: Pick<WorkQueue, 'add'>
+}
+
+/** One pass of everything that waits for company; the form in which sinks collect. */
+export interface Collecting {
+  sinks: ReadonlyMap<string, CollectingSink>
+  flushOnce(): Promise<unknown>
+}
+
+export function buildFlusher(shared: Shared, parts: FlusherParts): Collecting {
+  const options = buildTurns(shared, parts)
+  const flusher = createFlusher(options)
+  return {
+    sinks: options.sinks,
+    async flushOnce() {
+      if (shared.generation.isActive) await ensureDigests(options, shared.clock.now())
+      await flusher.flushOnce()
+    },
+  }
+}
+
+/** What makes messages of collections works with. */
+export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
+  const { clock, logger, metrics, books, generation } = shared
+  return {
+    books,
+    sinks: collectingSinks(shared, parts.sinks),
+    gate: parts.gate,
+    intervalMs: (route) =>
+      (route === null ? undefined : parts.router.node(route)?.groupIntervalMs) ?? defaultIntervalMs,
+    async isBlocked(sink) {
+      const { state, paused } = await parts.circuit.read(sink, clock.now())
+      return state === 'open' || paused !== undefined
+    },
+    mayHold: () => generation.isActive,
+    coverage: () => coverageOf(shared),
+    queue: (account, work) => parts.queue.add(account, work),
+    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
+    clock,
+    logger,
+  }
+}
+
+/** For a group whose route is gone (route of the file, group_interval). */
+const defaultIntervalMs = 5 * 60_000
+
+export function collectingSinks(
+  { config }: Pick<Shared, 'config'>,
+  sinks: ReadonlyMap<string, Pick<Sink, 'destinations'>>,
+): Map<string, CollectingSink> {
+  return new Map(
+    config.sinks.map((sink) => {
+      const digest = sink.type === 'webhook' ? undefined : sink.digest
+      const collecting: CollectingSink = {
+        name: sink.name,
+        isForPeople: sink.type !== 'webhook',
+        destinations: sinks.get(sink.name)?.destinations ?? [],
+        digest: digest && {
+          schedule: createSchedule(digest),
+          timeZone: digest.timeZone,
+          immediate: digest.immediate,
+          sendsEmpty: digest.sendsEmpty,
+          maxItems: digest.maxItems,
+        },
+      }
+      return [sink.name, collecting]
+    }),
+  )
+}
+
+/** Every feed's last time at its end: what a digest knows of, and what it cannot know. */
+async function coverageOf(shared: Shared): Promise<DigestFacts['feeds']> {
+  const nowMs = shared.clock.now()
+  const feeds: DigestFacts['feeds'] = []
+  for (const { name, account, lagObjectiveMs } of shared.config.feeds) {
+    const book = findBook(shared, account)
+    const state = book && (await peekFeed(book, name, nowMs))
+    const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
+    const isBehind = lastCaughtUpMs === null || nowMs - lastCaughtUpMs > lagObjectiveMs
+    feeds.push({ feed: name, lastCaughtUpMs, isBehind })
+  }
+  return feeds
+}
+
+/** An item that was settled without a message. */
+export function countSuppressed(
+  metrics: Metrics,
+  sink: string,
+  severity: string,
+  reason: Suppression,
+): void {
+  metrics.suppressedTotal.inc({ sink, severity, reason })
+  metrics.itemsSettledTotal.inc({ sink, outcome: 'suppressed' })
+}

@@ -1,0 +1,137 @@
+import { readDigestState } from '../digest/digest-state.ts'
+import { createCanary } from '../notices/canary.ts'
+import type { Snapshot } from '../notices/conditions.ts'
+import { createNotices } from '../notices/notices.ts'
+import { createTeller, type Tell } from '../notices/teller.ts'
+import { readAccounting } from '../ledger/accounting.ts'
+import { countDeadLetters } from '../ledger/dead-letters.ts'
+import { peekFeed } from '../ledger/feed-state.ts'
+import { hasRoom, inspectSafety } from '../redis/safety.ts'
+import { readQuota } from '../service/quota.ts'
+import { ServiceError } from '../service/service-error.ts'
+import type { DeliveryParts } from './build-delivery.ts'
+import type { Service } from './build-service.ts'
+import { findBook, type Shared } from './shared.ts'
+
+export interface NoticeParts {
+  /** Tells operators what is to be told, and sends the test event that is due. */
+  lookOnce(): Promise<void>
+}
+
+/** undefined where the configuration asks for neither notices nor a canary. */
+export function buildNotices(
+  shared: Shared,
+  service: Service,
+  delivery: DeliveryParts,
+): NoticeParts | undefined {
+  const { config, generation } = shared
+  if (config.notices === undefined && config.canary === undefined) return undefined
+  const tell = buildTeller(shared, delivery)
+  const parts = { ...shared, tell, isActive: () => generation.isActive }
+  const readSnapshot = (): Promise<Snapshot> => takeSnapshot(shared, service, delivery)
+  const notices =
+    config.notices && createNotices({ ...parts, config: config.notices, readSnapshot })
+  const canary = config.canary && createCanary({ ...parts, config: config.canary })
+  return {
+    async lookOnce() {
+      await notices?.watchOnce()
+      await canary?.canaryOnce()
+    },
+  }
+}
+
+/** Into the book of the first account, whichever account the trouble is about. */
+function buildTeller(shared: Shared, { sinks, modes, queue }: DeliveryParts): Tell {
+  const [book] = shared.books
+  if (!book) throw new Error('no book is open')
+  return createTeller({
+    book,
+    destinationsOf: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
+    batchWaitMs: (sink) => modes[sink] || undefined,
+    async queue(account, made) {
+      for (const { k } of made) shared.metrics.itemsCreatedTotal.inc({ sink: k })
+      await queue.addMade(account, made)
+    },
+    generation: () => shared.generation.number,
+    clock: shared.clock,
+  })
+}
+
+async function takeSnapshot(
+  shared: Shared,
+  service: Service,
+  { circuit, collecting }: DeliveryParts,
+): Promise<Snapshot> {
+  const { config, redis, books, clock } = shared
+  const nowMs = clock.now()
+  return {
+    feeds: await Promise.all(config.feeds.map((feed) => feedHealth(shared, feed, nowMs))),
+    accounts: await Promise.all(
+      config.accounts.map(async ({ name }) => ({
+        name,
+        isRefused: await isRefused(service, name),
+      })),
+    ),
+    sinks: await Promise.all(
+      config.sinks.map(async ({ name }) => {
+        const { state, paused } = await circuit.read(name, nowMs)
+        const dead = await Promise.all(books.map((book) => countDeadLetters(book, name)))
+        const deadLetters = dead.reduce((sum, count) => sum + count, 0)
+        const collects = collecting.sinks.get(name)
+        const digest = collects && (await readDigestState(shared, collects, nowMs))
+        const due = digest && { digestDueMs: digest.nextDueMs }
+        return { name, circuit: state, paused, deadLetters, ...due }
+      }),
+    ),
+    redis: {
+      problems: config.redis.allowUnsafe ? [] : (await inspectSafety(redis)).problems,
+      isFull: !(await hasRoom(redis)),
+    },
+    unaccounted: await findUnaccounted(shared),
+  }
+}
+
+async function feedHealth(
+  shared: Shared,
+  feed: Shared['config']['feeds'][number],
+  nowMs: number,
+): Promise<Snapshot['feeds'][number]> {
+  const { name, account, lagObjectiveMs } = feed
+  const book = findBook(shared, account)
+  const state = book && (await peekFeed(book, name, nowMs))
+  const reserve = feed.type === 'credential_search' ? feed.quotaReserve : 0
+  const left = reserve > 0 ? await readQuota(shared.redis, shared.keys, account) : undefined
+  return {
+    name,
+    account,
+    lagObjectiveMs,
+    isPaused: state?.paused !== undefined,
+    lastSuccessMs: state?.lastSuccessMs,
+    lastCaughtUpMs: state?.lastCaughtUpMs,
+    ...(left && { quota: { remaining: left.remaining, reserve } }),
+  }
+}
+
+/** A key that cannot be read is as good as a refused one. */
+async function isRefused(service: Service, account: string): Promise<boolean> {
+  try {
+    return (await service.client(account).pause()) !== null
+  } catch (error) {
+    if (error instanceof ServiceError) return true
+    throw error
+  }
+}
+
+async function findUnaccounted({ books }: Shared): Promise<string[]> {
+  const accountings = await Promise.all(books.map(readAccounting))
+  return accountings.flatMap(({ feeds, sinks }) => [
+    ...differing(feeds).map(([name, count]) => `feed ${name}: ${count}`),
+    ...differing(sinks).map(([name, count]) => `sink ${name}: ${count}`),
+  ])
+}
+
+function differing(accounts: Record<string, { unaccounted: number }>): [string, number][] {
+  return Object.entries(accounts).flatMap(([name, { unaccounted }]): [string, number][] =>
+    unaccounted === 0 ? [] : [[name, unaccounted]],
+  )
+}

@@ -1,0 +1,54 @@
+/** The daemon's own way of making digests, for a command; what it makes ready a running daemon sends. */
+import { buildGate } from '../app/build-gate.ts'
+import { buildTurns } from '../app/build-flusher.ts'
+import { buildSink } from '../app/build-sinks.ts'
+import { readSilences } from '../app/live-silences.ts'
+import type { Config } from '../config/config.ts'
+import { createCircuit, type Circuit } from '../delivery/circuit.ts'
+import type { TurnOptions } from '../digest/turn-options.ts'
+import { createRouter } from '../routing/router.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createMetrics } from '../runtime/metrics.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { quiet } from './context.ts'
+import { withLedger, type OpenLedger } from './open-ledger.ts'
+
+export interface CommandTurns {
+  ledger: OpenLedger
+  sinks: ReadonlyMap<string, Sink>
+  circuit: Circuit
+  turns: TurnOptions
+}
+
+/** Throws StoreError, and whatever `work` throws. */
+export async function withTurns<Result>(
+  config: Config,
+  work: (parts: CommandTurns) => Promise<Result>,
+): Promise<Result> {
+  const environment = { clock: systemClock, logger: quiet }
+  const sinks = new Map(config.sinks.map((sink) => [sink.name, buildSink(sink, environment)]))
+  try {
+    return await withLedger(config, async (ledger) => {
+      const router = createRouter(config.route)
+      const { silences } = await readSilences(ledger.redis, ledger.keys)
+      const gate = buildGate({ config, clock: systemClock }, router, () => [
+        ...config.silences,
+        ...silences,
+      ])
+      const circuit = createCircuit(ledger.redis, ledger.keys)
+      const shared = {
+        ...environment,
+        ...ledger,
+        config,
+        metrics: createMetrics(environment),
+        generation: { number: 0, hash: '', isActive: false },
+      }
+      // the job is left to the running daemon, whose reconciler finds due work without one
+      const queue = { add: () => Promise.resolve() }
+      const turns = buildTurns(shared, { sinks, router, gate, circuit, queue })
+      return work({ ledger, sinks, circuit, turns })
+    })
+  } finally {
+    await Promise.all([...sinks.values()].map((sink) => sink.close()))
+  }
+}

@@ -1,0 +1,112 @@
+import { Command } from 'commander'
+import type { Book } from '../ledger/book.ts'
+import { readRecord } from '../ledger/records.ts'
+import {
+  bySeverity,
+  deliveredItems,
+  deliveredOf,
+  resendItem,
+  type PlacedItem,
+} from '../ledger/redirect.ts'
+import { refang } from '../messages/defang.ts'
+import { askFirst } from './ask-first.ts'
+import { findNamed } from './command-error.ts'
+import { loadConfigFile } from './config-file.ts'
+import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { destinationsBySink } from './destination-labels.ts'
+import { parseMoment } from './moment.ts'
+import { redisNow, withLedger } from './open-ledger.ts'
+import { operatorName } from './operator.ts'
+import { gatherItems, redirectAll, tallyInWords, type RedirectCounts } from './redirect-all.ts'
+import { counted, timeInWords } from './words.ts'
+
+interface ResendOptions extends CommonOptions {
+  sink: string
+  since: string
+  uid?: string
+  yes?: true
+}
+
+export function deliveriesCommand(context: Context): Command {
+  const resend = addCommonOptions(new Command('resend'))
+    .description('send again what a sink accepted, under the same ids')
+    .requiredOption('--sink <name>', 'name of the sink')
+    .requiredOption(
+      '--since <time>',
+      'delivered since: how long ago, such as 2h, or a time such as 2026-11-01T12:00Z',
+    )
+    .option('--uid <uid>', 'only this event; as it stands in a message will do')
+    .option('--yes', 'do not ask')
+    .action((options: ResendOptions) => resendDeliveries(context, options))
+  return new Command('deliveries').description('what was sent').addCommand(resend)
+}
+
+async function resendDeliveries(context: Context, options: ResendOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { sink: name } = options
+  const sink = findNamed(config.sinks, name, 'sink')
+  const known = new Set((await destinationsBySink(config)).get(name)?.map(({ id }) => id))
+  const batchWaitMs = sink.type === 'webhook' ? sink.batch?.waitMs : undefined
+  const by = `resent by ${operatorName(context) ?? 'an operator'}`
+  const { counts, gone } = await withLedger(config, async (ledger) => {
+    const sinceMs = parseMoment(options.since, await redisNow(ledger))
+    const found = await gatherItems(context, ledger.books, (book) =>
+      choose(book, { sink: name, sinceMs, uid: options.uid }),
+    )
+    const items = found.filter(({ item }) => known.has(item.destination)).toSorted(bySeverity)
+    if (items.length > 0 && !options.yes) {
+      const severities = tallyInWords(items.map(({ item }) => item.severity))
+      const count = counted(items.length, 'item')
+      await askFirst(context, [
+        `${count} (${severities}) that ${name} accepted since ${timeInWords(sinceMs)} will be sent again, ${alone(batchWaitMs)}.`,
+        'Their ids stay: a receiver that drops repeated ids drops these.',
+      ])
+    }
+    const resent = await redirectAll(context, items, ({ book, ref }) =>
+      resendItem(book, ref, { batchWaitMs, by }),
+    )
+    return { counts: resent, gone: found.length - items.length }
+  })
+  print(context, options, {
+    json: { sink: name, resent: counts.done, no_payload: counts.no_payload, no_recipient: gone },
+    lines: () => resentLines(name, counts, gone),
+  })
+  if (counts.no_payload + gone > 0) context.exitCode = 1
+}
+
+function alone(batchWaitMs: number | undefined): string {
+  return batchWaitMs === undefined ? 'each in a message of its own' : 'in batches'
+}
+
+interface Choice {
+  sink: string
+  sinceMs: number
+  uid: string | undefined
+}
+
+async function* choose(book: Book, { sink, sinceMs, uid }: Choice): AsyncGenerator<PlacedItem> {
+  if (uid === undefined) {
+    yield* deliveredItems(book, sink, sinceMs)
+    return
+  }
+  const record = await readRecord(book, book.digests.recordId(refang(uid.trim())))
+  if (record) yield* deliveredOf(record, sink, sinceMs)
+}
+
+function resentLines(sink: string, counts: RedirectCounts, gone: number): string[] {
+  const { done, no_payload: withoutPayload, busy, other } = counts
+  if (done + withoutPayload + gone + busy + other === 0) {
+    return [`${sink} accepted nothing in that time that the ledger still knows of`]
+  }
+  const next = done > 0 ? '; a running daemon sends them again within seconds' : ''
+  return [
+    `${counted(done, 'item')} queued${next}`,
+    ...(withoutPayload > 0
+      ? [
+          `${counted(withoutPayload, 'item')} left: the content is no longer kept (retention.payload)`,
+        ]
+      : []),
+    ...(gone > 0 ? [`${counted(gone, 'item')} left: the recipient is no longer configured`] : []),
+    ...(busy > 0 ? [`${counted(busy, 'item')} left: somebody is sending them again already`] : []),
+  ]
+}

@@ -1,0 +1,127 @@
+/**
+ * What one configuration changes about another, by name: what a reload tells the operator, and whether
+ * there is anything to do. Secrets are compared, never told. What may not change while a process runs
+ * is found here too.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { RouteConfig } from '../routing/config.ts'
+import { isSection, type Finding } from '../runtime/config-section.ts'
+import type { Secret } from '../runtime/secret.ts'
+import type { Config } from './config.ts'
+
+export interface NameDiff {
+  added: string[]
+  removed: string[]
+  changed: string[]
+}
+
+export interface ConfigDiff {
+  accounts: NameDiff
+  feeds: NameDiff
+  sinks: NameDiff
+  /** A route whose branches come in another order, or are others, is changed too. */
+  routes: NameDiff
+  /** The other sections that are not as they were. */
+  sections: string[]
+}
+
+/** The order of accounts, feeds and sinks means nothing; that of routes does. */
+export function diffConfigs(before: Config, after: Config): ConfigDiff {
+  return {
+    accounts: diffNamed(before.accounts, after.accounts),
+    feeds: diffNamed(before.feeds, after.feeds),
+    sinks: diffNamed(before.sinks, after.sinks),
+    routes: diffNamed(routesOf(before.route), routesOf(after.route)),
+    sections: keysOf(before, after)
+      .filter((key) => !named.has(key) && !isSame(memberOf(before, key), memberOf(after, key)))
+      .map((key) => sectionNames[key] ?? inSnakeCase(key)),
+  }
+}
+
+/** The parts of a difference that are not empty, for one line of a log; undefined: no difference. */
+export function changesOf(diff: ConfigDiff): Record<string, unknown> | undefined {
+  const { sections, ...lists } = diff
+  const told = Object.entries(lists).flatMap(([part, names]) => {
+    const some = Object.entries(names).filter(([, list]) => list.length > 0)
+    return some.length === 0 ? [] : [[part, Object.fromEntries(some)] as const]
+  })
+  if (told.length === 0 && sections.length === 0) return undefined
+  return { ...Object.fromEntries(told), ...(sections.length === 0 ? {} : { sections }) }
+}
+
+/** Keys that a running process cannot take over, because its connection and its port stay. */
+export function fixedKeyFindings(before: Config, after: Config): Finding[] {
+  return (['redis', 'http'] as const).flatMap((section) => {
+    const [old, wanted] = [before[section], after[section]]
+    return keysOf(old, wanted)
+      .filter((key) => !isSame(memberOf(old, key), memberOf(wanted, key)))
+      .map((key) => ({
+        path: [section, keyInFile(key, memberOf(wanted, key))],
+        problem: 'cannot change while the process runs',
+        remedy: 'restart to change it, or write what was there before',
+      }))
+  })
+}
+
+const named = new Set(['accounts', 'feeds', 'sinks', 'route'])
+
+/** Where the file has other names than the configuration. */
+const sectionNames: Readonly<Record<string, string>> = { ledger: 'dedupe or retention' }
+
+function diffNamed(before: readonly { name: string }[], after: typeof before): NameDiff {
+  const old = new Map(before.map((entry) => [entry.name, entry]))
+  const names = new Set(after.map(({ name }) => name))
+  return {
+    added: [...names].filter((name) => !old.has(name)),
+    removed: [...old.keys()].filter((name) => !names.has(name)),
+    changed: after
+      .filter((entry) => old.has(entry.name) && !isSame(old.get(entry.name), entry))
+      .map(({ name }) => name),
+  }
+}
+
+/** The tree as a list, parents first; of its branches a route keeps the names. */
+function routesOf(route: RouteConfig): { name: string }[] {
+  const { routes, ...own } = route
+  return [{ ...own, branches: routes.map(({ name }) => name) }, ...routes.flatMap(routesOf)].map(
+    (entry) => entry as { name: string },
+  )
+}
+
+function keysOf(before: object, after: object): string[] {
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])]
+}
+
+function memberOf(holder: object, key: string): unknown {
+  return (holder as Readonly<Record<string, unknown>>)[key]
+}
+
+function isSame(left: unknown, right: unknown): boolean {
+  return isDeepStrictEqual(comparable(left), comparable(right))
+}
+
+/** What a value means: secrets by their text or file, functions not at all, absent as not there. */
+function comparable(value: unknown): unknown {
+  if (isSecret(value)) {
+    return value.file === undefined ? { text: value.reveal() } : { file: value.file }
+  }
+  if (Array.isArray(value)) return value.map(comparable)
+  if (!isSection(value) || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const members = Object.entries(value).filter(
+    ([, member]) => member !== undefined && typeof member !== 'function',
+  )
+  return Object.fromEntries(members.map(([key, member]) => [key, comparable(member)]))
+}
+
+function isSecret(value: unknown): value is Secret {
+  return isSection(value) && typeof value['reveal'] === 'function'
+}
+
+function keyInFile(key: string, value: unknown): string {
+  const isFile = isSecret(value) && value.file !== undefined
+  return `${inSnakeCase(key)}${isFile ? '_file' : ''}`
+}
+
+function inSnakeCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+}

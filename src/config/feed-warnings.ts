@@ -1,0 +1,81 @@
+/** What feeds ask for that their budget does not carry, or that is probably not meant. */
+import type { FeedConfig, PairDedupe } from '../feeds/config.ts'
+import type { Finding } from '../runtime/config-section.ts'
+import { spanInWords } from '../runtime/span-in-words.ts'
+import type { AccountConfig, Tier } from '../service/config.ts'
+import type { Config } from './config.ts'
+
+export function feedWarnings(config: Config): Finding[] {
+  return [...budgetWarnings(config), ...pairWarnings(config)]
+}
+
+const tiers: Tier[] = ['search', 'basic']
+
+function budgetWarnings({ accounts, feeds }: Config): Finding[] {
+  return accounts.flatMap((account) =>
+    tiers.flatMap((tier) => {
+      const polled = feeds.filter((feed) => feed.account === account.name && feed.tier === tier)
+      return tierWarnings({ account, tier, polled })
+    }),
+  )
+}
+
+interface PolledTier {
+  account: AccountConfig
+  tier: Tier
+  /** The feeds of the account whose pages count against the tier. */
+  polled: FeedConfig[]
+}
+
+/** Each poll is at least one request; what the polls leave is there for sweeps. */
+function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
+  const path = ['accounts', account.name, 'limits', tier]
+  const limit = account.limits[tier]
+  const perSecond = polled.reduce((sum, { everyMs }) => sum + 1000 / everyMs, 0)
+  if (perSecond > limit) {
+    const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
+    return [
+      {
+        path,
+        problem: `${asked}, more than the ${limit} of the tier ${tier}`,
+        remedy: 'raise every on the feeds, or the limit if the service allows it',
+      },
+    ]
+  }
+  const problem = sweepProblem(polled, limit - perSecond)
+  if (problem === undefined) return []
+  const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
+  return [{ path, problem, remedy }]
+}
+
+/** A hundred events: the least that a sweep's window is expected to hold. */
+const leastPages = 10
+
+/** All sweeps of a tier have to end within the shortest of their intervals. */
+function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
+  const everyMs = polled.flatMap(({ sweep }) => (sweep ? [sweep.everyMs] : []))
+  if (everyMs.length === 0) return undefined
+  const shortestMs = Math.min(...everyMs)
+  const needed = leastPages * everyMs.length
+  const carried = (leftPerSecond * shortestMs) / 1000
+  if (carried >= needed) return undefined
+  const anHour = 3_600_000 / shortestMs
+  const given = `its sweeps get ${Math.floor(carried * anHour)} requests an hour beside the polls`
+  const wanted = `${Math.ceil(needed * anHour)} are needed for ${leastPages} pages each`
+  return `${given}, ${wanted} every ${spanInWords(shortestMs)}`
+}
+
+/** Without the identity, whoever has the same password or domain counts as the same leak. */
+function pairWarnings({ feeds }: Config): Finding[] {
+  return feeds.flatMap((feed) => {
+    const dedupe: PairDedupe | undefined = feed.type === 'events' ? undefined : feed.dedupe
+    if (!dedupe || dedupe.isSentAgain || dedupe.by.includes('identity')) return []
+    return [
+      {
+        path: ['feeds', feed.name, 'dedupe', 'by'],
+        problem: `of all people who share the ${dedupe.by.join(' and the ')}, only the first is told`,
+        remedy: 'add identity, or write repeat: send',
+      },
+    ]
+  })
+}

@@ -1,0 +1,46 @@
+import type { Book } from '../ledger/book.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import { digestIdOf, type CollectingSink } from './placement.ts'
+import { countMembers } from './timers.ts'
+
+export interface DigestState {
+  /** Items that wait, over all recipients and accounts. */
+  items: number
+  /** When the sink last accepted a digest, ms. */
+  lastSentMs: number | undefined
+  /** When the next one is due, ms: in the past while it is overdue. */
+  nextDueMs: number
+}
+
+/** undefined for a sink without a digest. */
+export async function readDigestState(
+  { books, redis, keys }: { books: readonly Book[]; redis: Redis; keys: Keys },
+  { name, digest, destinations }: CollectingSink,
+  nowMs: number,
+): Promise<DigestState | undefined> {
+  const [lead] = books
+  if (!digest || !lead) return undefined
+  let items = 0
+  const due: number[] = []
+  for (const { id: destination } of destinations) {
+    const id = digestIdOf(destination)
+    for (const book of books) items += await countMembers(book, id)
+    const from = await lead.redis.hget(lead.key('gather', id), 'from')
+    due.push(digest.schedule.next(from === null ? nowMs : Number(from)))
+  }
+  const sent = await redis.hget(keys.shared('digests-sent'), name)
+  return {
+    items,
+    lastSentMs: sent === null ? undefined : Number(sent),
+    nextDueMs: Math.min(...due),
+  }
+}
+
+export async function noteDigestSent(
+  redis: Redis,
+  keys: Keys,
+  { sink, atMs }: { sink: string; atMs: number },
+): Promise<void> {
+  await redis.hset(keys.shared('digests-sent'), sink, Math.floor(atMs))
+}

@@ -1,0 +1,152 @@
+/**
+ * Where a new item waits for company, fixed when its page is committed: in a digest, in the summary of
+ * a feed's first poll, in a group, or nowhere. Machines get every item by itself. Pure but for the clock.
+ */
+import { createHash } from 'node:crypto'
+import { severityRank, type Severity } from '../events/severity.ts'
+import type { Gathering, GatheringAbout } from '../ledger/collecting.ts'
+import type { Schedule } from '../runtime/cron-schedule.ts'
+
+/** A sink as it collects. */
+export interface CollectingSink {
+  name: string
+  /** People get groups and summaries; machines never. */
+  isForPeople: boolean
+  destinations: readonly { id: string }[]
+  digest?: SinkDigest | undefined
+}
+
+export interface SinkDigest {
+  schedule: Schedule
+  timeZone: string
+  /** From this severity on events go at once; null: none does. */
+  immediate: Severity | null
+  sendsEmpty: boolean
+  maxItems: number
+}
+
+export interface Grouping {
+  route: string
+  waitMs: number
+  labels: Record<string, string>
+}
+
+export interface Placed {
+  gathering?: Gathering
+  toldIn?: string
+}
+
+export interface ToPlace {
+  destination: string
+  severity: Severity
+  feed: string
+  /** What the feed's first poll found, to be told as one summary. */
+  isBacklog: boolean
+}
+
+/** Pages of a first poll come about a second apart; one that waits longer begins another summary. */
+const backlogWaitMs = 15_000
+
+/** Unknown severities are above `critical`. */
+const urgentRank = severityRank('critical')
+
+export function placeItem(
+  sink: CollectingSink,
+  item: ToPlace,
+  grouping: Grouping,
+  nowMs: number,
+): Placed {
+  if (!sink.isForPeople) return {}
+  if (sink.digest) return inDigest(sink.digest, item, nowMs)
+  if (item.isBacklog) return { gathering: backlogOf(item) }
+  if (grouping.waitMs === 0) return {}
+  return { gathering: groupOf(item, grouping) }
+}
+
+function inDigest(digest: SinkDigest, item: ToPlace, nowMs: number): Placed {
+  const { immediate, schedule } = digest
+  const id = digestIdOf(item.destination)
+  const isImmediate = immediate !== null && severityRank(item.severity) >= severityRank(immediate)
+  if (isImmediate && !item.isBacklog) return { toldIn: id }
+  const about = aboutOf(item.destination)
+  const atMs = schedule.next(nowMs)
+  return { gathering: { id, kind: 'digest', waitMs: 0, atMs, isUrgent: false, about } }
+}
+
+function backlogOf({ destination, feed }: ToPlace): Gathering {
+  return {
+    id: idOf('backlog', feed, destination),
+    kind: 'backlog',
+    waitMs: backlogWaitMs,
+    isUrgent: false,
+    about: { ...aboutOf(destination), feed },
+  }
+}
+
+function groupOf({ destination, severity }: ToPlace, grouping: Grouping): Gathering {
+  const { route, labels, waitMs } = grouping
+  const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return {
+    id: idOf('group', route, destination, JSON.stringify(sorted)),
+    kind: 'group',
+    waitMs,
+    isUrgent: severityRank(severity) >= urgentRank,
+    about: { ...aboutOf(destination), route, labels },
+  }
+}
+
+/** Where people's items wait for the end of a mute, to come as one summary. */
+export function heldPlace(destination: string, rule: string, untilMs: number): Gathering {
+  return {
+    id: idOf('held', destination, rule),
+    kind: 'held',
+    waitMs: 0,
+    atMs: untilMs,
+    isUrgent: false,
+    about: aboutOf(destination),
+  }
+}
+
+/** Longer than a move of some hundred items takes: then they come in one message. */
+const movedWaitMs = 15_000
+
+/** Where an item waits that is moved to another sink: machines get each, people one message. */
+export function movedPlace(
+  sink: CollectingSink,
+  { from, ...item }: Pick<ToPlace, 'destination' | 'severity'> & { from: string },
+  nowMs: number,
+): Gathering | undefined {
+  if (!sink.isForPeople) return undefined
+  if (sink.digest) {
+    const { gathering } = inDigest(sink.digest, { ...item, feed: '', isBacklog: false }, nowMs)
+    if (gathering) return gathering
+  }
+  return togetherAs(item.destination, { 'moved from': from })
+}
+
+/** Where people's items wait that were held while their sink was gone, to come as one message. */
+export function returnedPlace(destination: string): Gathering {
+  return togetherAs(destination, { 'held until': 'the sink was back' })
+}
+
+function togetherAs(destination: string, labels: Record<string, string>): Gathering {
+  return {
+    id: idOf('together', destination, JSON.stringify(labels)),
+    kind: 'group',
+    waitMs: movedWaitMs,
+    isUrgent: false,
+    about: { ...aboutOf(destination), labels },
+  }
+}
+
+export function digestIdOf(destination: string): string {
+  return idOf('digest', destination)
+}
+
+function aboutOf(destination: string): GatheringAbout {
+  return { destination, route: null, labels: {}, feed: null }
+}
+
+function idOf(...parts: string[]): string {
+  return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 24)
+}

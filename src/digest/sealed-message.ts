@@ -1,0 +1,44 @@
+/** Sealed messages for people: what they say, who is in them, and their settling, some members at a time. */
+import type { Summary } from '../messages/summary.ts'
+import type { SettlingBatch } from '../ledger/attempts.ts'
+import type { Book } from '../ledger/book.ts'
+
+/** What is kept of a sealed message besides its members. */
+export interface MessageAbout {
+  summary: Summary
+  /** The members to show, in order; the books that hold them. */
+  shown: { account: string; ref: string }[]
+  /** Every account that holds members. */
+  accounts: string[]
+  /** Answers that were lost to members before: the message may repeat them. */
+  repeatRisks: number
+}
+
+/** One Redis script settles so many members at most: it blocks everybody else meanwhile. */
+const settleChunk = 300
+
+/** Settles every member of a message in the books that hold them, then forgets the message. */
+export async function settleMembers(
+  lead: Book,
+  ref: string,
+  batch: SettlingBatch,
+  bookOf: (account: string) => Book | undefined,
+): Promise<void> {
+  const messageId = ref.split(':')[1] ?? ''
+  const { accounts } = JSON.parse(batch.about ?? '{"accounts":[]}') as MessageAbout
+  const ask = {
+    bid: messageId,
+    outcome: batch.o,
+    n: batch.n,
+    h: batch.h,
+    rr: batch.rr,
+    max: settleChunk,
+  }
+  for (const account of accounts) {
+    const book = bookOf(account)
+    if (!book) throw new Error(`no book is open for account ${account}`)
+    const text = JSON.stringify({ ...ask, retention: book.retention })
+    while (Number(await book.run('settle-members', text)) > 0);
+  }
+  await lead.run('drop-message', ref)
+}

@@ -1,0 +1,126 @@
+/** The timers of collections, kept in Redis: a restart or a reload changes none of them. */
+import type { Book } from '../ledger/book.ts'
+import type { Gathering, GatheringAbout } from '../ledger/collecting.ts'
+import { parseRef } from '../ledger/refs.ts'
+
+/** A collection whose time has come, in this replica's hands for `leaseMs`. */
+export interface Turn {
+  book: Book
+  timer: string
+  id: string
+  sink: string
+  kind: Gathering['kind']
+  about: GatheringAbout
+  /** How many turns it had; part of the message's id. */
+  sequence: number
+  dueAtMs: number
+  claimedUntilMs: number
+  openedAtMs: number
+  /** Of digests: where the window begins, and what was noted at the end of the last. */
+  fromMs: number | undefined
+  note: string | undefined
+}
+
+/** A replica that dies in the middle of a turn delays it no longer than this. */
+const leaseMs = 30_000
+
+/** Timers that are due, longest-waiting first. */
+export function dueTimers(book: Book, nowMs: number, count: number): Promise<string[]> {
+  return book.redis.zrangebyscore(book.key('timers'), '-inf', nowMs, 'LIMIT', 0, count)
+}
+
+interface StoredTurn {
+  due: number
+  kind?: Gathering['kind']
+  about?: string
+  seq: number
+  opened?: number
+  from?: number
+  note?: string
+}
+
+/** undefined: not due any more, or another replica's. */
+export async function claimTurn(
+  book: Book,
+  timer: string,
+  nowMs: number,
+): Promise<Turn | undefined> {
+  const answer = String(await book.run('claim-timer', timer, Math.floor(nowMs), leaseMs))
+  const ref = parseRef(timer)
+  if (answer === '' || ref.kind !== 'gathering') return undefined
+  const stored = JSON.parse(answer) as StoredTurn
+  if (stored.kind === undefined || stored.about === undefined) {
+    await book.redis.zrem(book.key('timers'), timer) // nothing was ever collected under it
+    return undefined
+  }
+  return {
+    book,
+    timer,
+    id: ref.id,
+    sink: ref.sink,
+    kind: stored.kind,
+    about: JSON.parse(stored.about) as GatheringAbout,
+    sequence: stored.seq,
+    dueAtMs: stored.due,
+    claimedUntilMs: Math.floor(nowMs) + leaseMs,
+    openedAtMs: stored.opened ?? stored.due,
+    fromMs: stored.from,
+    note: stored.note,
+  }
+}
+
+/** A collection's turn as it would be if it came at `nowMs`; nobody has it in hand. */
+export async function peekTurn(
+  book: Book,
+  { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
+): Promise<Turn> {
+  const name = book.key('gather', id)
+  const [about, seq, opened, from, note] = await book.redis.hmget(
+    name,
+    'about',
+    'seq',
+    'opened',
+    'from',
+    'note',
+  )
+  const empty: GatheringAbout = { destination: '', route: null, labels: {}, feed: null }
+  return {
+    book,
+    timer: `c:${id}:${sink}`,
+    id,
+    sink,
+    kind: 'digest',
+    about: about ? (JSON.parse(about) as GatheringAbout) : empty,
+    sequence: Number(seq ?? 0),
+    dueAtMs: (await timerOf(book, id, sink)) ?? nowMs,
+    claimedUntilMs: 0,
+    openedAtMs: opened ? Number(opened) : nowMs,
+    fromMs: from ? Number(from) : undefined,
+    note: note ?? undefined,
+  }
+}
+
+/** Puts a turn off; what is collected meanwhile goes with it. */
+export async function postpone(
+  { book }: Pick<Turn, 'book'>,
+  timer: string,
+  atMs: number,
+): Promise<void> {
+  await book.redis.zadd(book.key('timers'), 'XX', Math.floor(atMs), timer)
+}
+
+/** References of a collection's members, oldest first. */
+export function membersOf({ book, id }: Pick<Turn, 'book' | 'id'>): Promise<string[]> {
+  return book.redis.zrange(book.key('collect', id), '0', '-1')
+}
+
+/** How many wait in a collection. */
+export function countMembers(book: Book, id: string): Promise<number> {
+  return book.redis.zcard(book.key('collect', id))
+}
+
+/** When a collection's turn comes, ms; undefined where no timer is set. */
+export async function timerOf(book: Book, id: string, sink: string): Promise<number | undefined> {
+  const score = await book.redis.zscore(book.key('timers'), `c:${id}:${sink}`)
+  return score === null ? undefined : Number(score)
+}

@@ -1,0 +1,199 @@
+/** Feeds of leaked credentials: those of one identifier, and those that a global search finds. */
+import { z } from 'zod'
+import { severities } from '../events/severity.ts'
+import {
+  duration,
+  list,
+  messageFor,
+  refusal,
+  text,
+  textField,
+  unknownWord,
+  wholeNumber,
+  word,
+  wrongKind,
+} from '../runtime/config-fields.ts'
+import { byType, foreignKeys, section, type Rule } from '../runtime/config-section.ts'
+import {
+  commonKeys,
+  commonOf,
+  fullSweep,
+  labelNames,
+  tierKey,
+  orFalse,
+  windowSweep,
+  type Written,
+} from './feed-config-parts.ts'
+import type {
+  CredentialQuery,
+  CredentialSearchFeedConfig,
+  CredentialsFeedConfig,
+  PairDedupe,
+} from './feed-config.ts'
+
+const severityRemedy = `write severity: high, or another of ${severities.join(', ')}: the API gives credentials none`
+
+const severity = z
+  .enum(severities, {
+    error: ({ input }) =>
+      typeof input === 'string' && input !== ''
+        ? messageFor(unknownWord(input, severities))
+        : wrongKind('a severity', severityRemedy).error({ input }),
+  })
+  .meta({ description: 'The severity of all its credentials: the API gives them none.' })
+
+const pairParts = ['identity', 'secret', 'domain'] as const
+
+const partsOnce: Rule = ({ by }) =>
+  (Array.isArray(by) ? by : []).flatMap((part: unknown, index, parts) =>
+    parts.indexOf(part) === index
+      ? []
+      : [{ path: ['by', index], problem: 'stands here twice', remedy: 'write each part once' }],
+  )
+
+const dedupe = orFalse<PairDedupe>(
+  section(
+    {
+      by: list(
+        word(pairParts, 'What two credentials have in common.'),
+        'What a credential is recognised by when another source shows it.',
+        'write what they have in common, such as [identity, secret, domain]',
+      ).prefault([...pairParts]),
+      for: duration('How long it is recognised after it was last seen.', '1h').prefault('180d'),
+      repeat: word(
+        ['suppress', 'send'],
+        'Whether who had it already gets it again from another source.',
+      ).prefault('suppress'),
+    },
+    {
+      describe: 'Credentials that several sources show are told once. false: each by itself.',
+      rules: [partsOnce],
+    },
+  ).transform((file): PairDedupe => ({
+    by: file.by,
+    forMs: file.for,
+    isSentAgain: file.repeat === 'send',
+  })),
+  '{by: [identity, secret, domain], for: 180d}',
+)
+
+const ofEventsOnly = {
+  filters: 'remove the line: the service filters no credentials; matchers of routes do',
+  detail: 'remove the line: a credential has no full event to fetch',
+} as const
+
+/** The leaked credentials of an identifier. */
+export const credentialsFeedConfig = section(
+  {
+    type: z.literal('credentials').meta({ description: 'Leaked credentials of one identifier.' }),
+    identifier: wholeNumber({ describe: 'Id of the identifier.', min: 1 }),
+    severity,
+    dedupe,
+    ...commonKeys,
+    tier: tierKey('basic'),
+    sweep: fullSweep('24h'),
+    ...foreignKeys({
+      ...ofEventsOnly,
+      identifier_group: 'write identifier and the id of an identifier: groups have only events',
+      query: 'remove the line, or write type: credential_search',
+      quota_reserve: 'remove the line: the credentials of an identifier cost no quota',
+    }),
+  },
+  { describe: 'The leaked credentials of an identifier.', rules: [labelNames] },
+).transform((file): Written<CredentialsFeedConfig> => ({
+  type: file.type,
+  identifier: file.identifier,
+  severity: file.severity,
+  dedupe: file.dedupe,
+  ...commonOf(file),
+  sweep: file.sweep,
+  detail: [],
+}))
+
+const domain = textField({
+  describe: 'Domain, such as example.com.',
+  remedy: 'write a domain, such as example.com',
+  parse: (input) =>
+    /^[^\s/:@*?.]+(\.[^\s/:@*?.]+)+$/.test(input)
+      ? input
+      : refusal('not a domain', 'write only the domain, such as example.com'),
+})
+
+const email = textField({
+  describe: 'The exact e-mail address.',
+  remedy: 'write an e-mail address, such as jo@example.com',
+  parse: (input) =>
+    /^[^\s@]+@[^\s@]+$/.test(input)
+      ? input
+      : refusal('not an e-mail address', 'write one address, such as jo@example.com'),
+})
+
+const query: z.ZodType<CredentialQuery> = byType(
+  [
+    section(
+      {
+        type: z.literal('domain').meta({ description: 'By the domain of the address.' }),
+        fqdn: domain,
+      },
+      { describe: 'Credentials with an address of this domain.' },
+    ),
+    section(
+      {
+        type: z.literal('auth_domain').meta({ description: 'By the site of the login.' }),
+        fqdn: domain,
+      },
+      { describe: 'Credentials for a login at this domain.' },
+    ),
+    section(
+      { type: z.literal('email').meta({ description: 'By the address.' }), email },
+      { describe: 'Credentials of this address.' },
+    ),
+    section(
+      {
+        type: z.literal('keyword').meta({ description: 'By a word in the name.' }),
+        keyword: text('What the part of the name before the @ holds.'),
+      },
+      { describe: 'Credentials whose name holds this word.' },
+    ),
+  ],
+  {
+    known: ['domain', 'auth_domain', 'email', 'keyword'],
+    later: { secret: 'a secret does not belong in a configuration file' },
+  },
+)
+
+/** What a global search for leaked credentials finds. */
+export const credentialSearchFeedConfig = section(
+  {
+    type: z
+      .literal('credential_search')
+      .meta({ description: 'What a global search for leaked credentials finds; costs quota.' }),
+    query,
+    severity,
+    dedupe,
+    quota_reserve: wholeNumber({
+      describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
+      min: 0,
+    }).prefault(0),
+    ...commonKeys,
+    // each poll costs one search of the month's quota
+    every: duration('The longest time between polls.', '5s').prefault('1h'),
+    tier: tierKey('search'),
+    sweep: windowSweep('24h'),
+    ...foreignKeys({
+      ...ofEventsOnly,
+      identifier_group: 'write query and what to search for: a search reads no group',
+      identifier: 'write query and what to search for, or type: credentials',
+    }),
+  },
+  { describe: 'What a global search for leaked credentials finds.', rules: [labelNames] },
+).transform((file): Written<CredentialSearchFeedConfig> => ({
+  type: file.type,
+  query: file.query,
+  severity: file.severity,
+  dedupe: file.dedupe,
+  quotaReserve: file.quota_reserve,
+  ...commonOf(file),
+  sweep: file.sweep,
+  detail: [],
+}))

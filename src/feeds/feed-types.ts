@@ -1,0 +1,17 @@
+import { credentialSearchFeed } from './credential-search-feed.ts'
+import { credentialsFeed } from './credentials-feed.ts'
+import { eventsFeed } from './events-feed.ts'
+import type { FeedType } from './feed-type.ts'
+import type { PolledFeed } from './polled-feed.ts'
+
+const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
+  events: eventsFeed,
+  credentials: credentialsFeed,
+  credential_search: credentialSearchFeed,
+}
+
+/** The way in which this feed is read. */
+export function typeOf(feed: PolledFeed): FeedType<PolledFeed> {
+  // each row takes the feeds of its own type, and no other is handed to it
+  return types[feed.type] as unknown as FeedType<PolledFeed>
+}

@@ -1,0 +1,107 @@
+/** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
+import { inertLine } from './inert-line.ts'
+import { messageLimits } from './message.ts'
+import type { DigestFacts, Summary } from './summary.ts'
+import { typeLabel } from './type-label.ts'
+
+export interface Coverage {
+  alarms: string[]
+  /** Where nothing is listed, what that means; null: events are listed. */
+  statement: string | null
+  /** "2026-11-20 16:00 to 2026-11-21 08:00". */
+  window: string
+  /** Those that are behind first; at most `maxFeeds`. */
+  feeds: { feed: string; text: string; isBehind: boolean }[]
+  moreFeeds: number
+  /** "4 held", "2 suppressed"; what the window's messages do not list. */
+  left: string[]
+  alreadySent: { severity: string; typeLabel: string; uid: string; time: string }[]
+  moreAlreadySent: number
+}
+
+type TimeIn = (atMs: number) => string
+type Feed = DigestFacts['feeds'][number]
+
+const maxFeeds = 40
+const maxAlreadySent = 20
+const maxFeedAlarms = 5
+
+export function coverageOf(summary: Summary, digest: DigestFacts, timeIn: TimeIn): Coverage {
+  const behind = digest.feeds.filter(({ isBehind }) => isBehind)
+  const feeds = [...behind, ...digest.feeds.filter(({ isBehind }) => !isBehind)]
+  const shown = feeds.slice(0, maxFeeds)
+  const sent = digest.alreadySent.slice(0, maxAlreadySent)
+  return {
+    alarms: alarmsOf(behind, digest, timeIn),
+    statement: statementOf(summary, digest, behind.length),
+    window: `${timeIn(digest.fromMs)} to ${timeIn(digest.toMs)}`,
+    feeds: shown.map((feed) => ({
+      feed: nameOf(feed),
+      text: feedInWords(feed, timeIn),
+      isBehind: feed.isBehind,
+    })),
+    moreFeeds: feeds.length - shown.length,
+    left: leftOf(digest),
+    alreadySent: sent.map(({ severity, type, uid, sentAtMs }) => ({
+      severity: inertLine(severity, messageLimits.severity),
+      typeLabel: typeLabel(type),
+      uid: inertLine(uid, messageLimits.name),
+      time: timeIn(sentAtMs),
+    })),
+    moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),
+  }
+}
+
+function alarmsOf(behind: readonly Feed[], { dead }: DigestFacts, timeIn: TimeIn): string[] {
+  const shown = behind.slice(0, maxFeedAlarms)
+  const more = behind.length - shown.length
+  return [
+    ...shown.map((feed) => alarmOf(feed, timeIn)),
+    ...(more > 0 ? [`${more} more feeds are behind; they are listed below.`] : []),
+    ...(dead > 0
+      ? [`${events(dead)} could not be delivered to you; "tocsin dead-letters list" shows which.`]
+      : []),
+  ]
+}
+
+function alarmOf(feed: Feed, timeIn: TimeIn): string {
+  const sinceMs = feed.lastCaughtUpMs
+  return sinceMs === null
+    ? `Feed ${nameOf(feed)} is behind: it was never read to its end, so events may be missing here.`
+    : `Feed ${nameOf(feed)} is behind: events after ${timeIn(sinceMs)} may be missing here.`
+}
+
+function feedInWords({ lastCaughtUpMs }: Feed, timeIn: TimeIn): string {
+  return lastCaughtUpMs === null
+    ? 'not read to its end yet'
+    : `read to its end at ${timeIn(lastCaughtUpMs)}`
+}
+
+function nameOf({ feed }: Feed): string {
+  return inertLine(feed, messageLimits.severity)
+}
+
+/** Quiet is claimed only where every feed was read and nothing was kept back. */
+function statementOf({ total }: Summary, digest: DigestFacts, behind: number): string | null {
+  if (total > 0) return null
+  const isKnown = digest.feeds.length > 0 && behind === 0
+  const isKept = digest.held + digest.suppressed + digest.dead + digest.alreadySentTotal > 0
+  if (behind > 0) return 'Nothing is listed, which does not mean that nothing happened.'
+  if (isKept) return 'Nothing is left to list; see below for what went another way.'
+  return isKnown
+    ? 'Nothing new, and every feed was read to its end.'
+    : 'Nothing new was collected; no feed told how far it was read.'
+}
+
+function leftOf({ held, suppressed, dead, alreadySentTotal }: DigestFacts): string[] {
+  return [
+    held > 0 ? `${held} held back for later` : null,
+    suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
+    dead > 0 ? `${dead} could not be delivered` : null,
+    alreadySentTotal > 0 ? `${alreadySentTotal} already sent at once` : null,
+  ].filter((text) => text !== null)
+}
+
+function events(count: number): string {
+  return count === 1 ? '1 event' : `${count} events`
+}

@@ -1,0 +1,147 @@
+/**
+ * Events as a table to attach: RFC 4180, every cell quoted, CRLF, UTF-8 with a byte order mark (without
+ * it Excel reads another character set). Spreadsheets run what looks like a formula, so cells are
+ * cleaned as every message is, and one that could begin a formula begins with an apostrophe instead.
+ */
+import { gzipSync } from 'node:zlib'
+import type { Severity } from '../events/severity.ts'
+import { cleanLine } from './clean-text.ts'
+import { inertLine } from './inert-line.ts'
+import { messageLimits, renderMessage } from './message.ts'
+import type { MessageSubject } from './message-subject.ts'
+
+export interface CsvRow {
+  severity: Severity
+  type: string
+  uid: string
+  title: string
+  identifiers: readonly string[]
+  feed: string
+  /** Milliseconds since 1970, written as ISO 8601 UTC. */
+  createdAtMs: number | null
+  matchedAtMs: number | null
+  fetchedAtMs: number | null
+  tags: readonly string[]
+  link: string | null
+}
+
+/** What the sinks take as `Delivery.attachment`. */
+export interface CsvAttachment {
+  fileName: string
+  contentType: string
+  content: Uint8Array
+}
+
+export interface Csv {
+  add(row: CsvRow): Csv
+  /** The whole file so far, header line included. */
+  finish(): Uint8Array
+}
+
+const columns = [
+  'severity',
+  'type',
+  'uid',
+  'title',
+  'identifiers',
+  'feed',
+  'created',
+  'matched',
+  'fetched',
+  'tags',
+  'link',
+]
+
+/** Above it the file is compressed. */
+const maxPlainBytes = 1024 * 1024
+/** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
+const maxAttachedBytes = 6 * 1024 * 1024
+
+export function createCsv(): Csv {
+  const lines: string[] = []
+  const csv: Csv = {
+    add(row) {
+      lines.push(lineOf(cellsOf(row)))
+      return csv
+    },
+    finish: () => fileOf(lines),
+  }
+  return csv
+}
+
+/**
+ * The rows as a file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. What would be more than 6 MB even so
+ * loses its last rows, and the last line says how many, those of `total` that were not given included.
+ * `name` is made ASCII.
+ */
+export function attachmentOf(
+  rows: readonly CsvRow[],
+  name: string,
+  total = rows.length,
+): CsvAttachment {
+  const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
+  const lines = rows.map((row) => lineOf(cellsOf(row)))
+  for (let kept = lines.length; ; kept = Math.floor(kept / 2)) {
+    const content = kept === total ? fileOf(lines) : cutFileOf(lines.slice(0, kept), total - kept)
+    if (content.length <= maxPlainBytes) {
+      return { fileName, contentType: 'text/csv; charset=utf-8', content }
+    }
+    const packed = gzipSync(content)
+    if (packed.length <= maxAttachedBytes) {
+      return { fileName: `${fileName}.gz`, contentType: 'application/gzip', content: packed }
+    }
+  }
+}
+
+/** A row as a message about the event has it: cleaned, defanged, cut, never with a secret. */
+export function csvRowOf(subject: MessageSubject): CsvRow {
+  const { identifiers, tags, ...message } = renderMessage(subject, {
+    attempt: 1,
+    mayBeRepeat: false,
+  })
+  const type = inertLine(subject.event.type, messageLimits.name)
+  return { ...message, type, identifiers, tags }
+}
+
+function fileOf(lines: readonly string[]): Uint8Array {
+  return Buffer.from(`\uFEFF${lineOf(columns)}${lines.join('')}`)
+}
+
+function cutFileOf(lines: readonly string[], left: number): Uint8Array {
+  const remark = lineOf([`${left} more rows left out, because the file would be too big to send`])
+  return fileOf([...lines, remark])
+}
+
+function cellsOf(row: CsvRow): string[] {
+  return [
+    row.severity,
+    row.type,
+    row.uid,
+    row.title,
+    row.identifiers.join('; '),
+    row.feed,
+    timeOf(row.createdAtMs),
+    timeOf(row.matchedAtMs),
+    timeOf(row.fetchedAtMs),
+    row.tags.join('; '),
+    row.link ?? '',
+  ]
+}
+
+function timeOf(atMs: number | null): string {
+  const date = new Date(atMs ?? Number.NaN)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}
+
+function lineOf(cells: readonly string[]): string {
+  return `${cells.map((cell) => `"${inertCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
+}
+
+/** Half and full width: Excel takes both. */
+const formulaStart = /^(["'`\s]*)(?=[=+\-@＝＋－＠])/u
+/** Where the semicolon separates cells, as it does for Excel in much of Europe, it begins one. */
+const formulaWithin = /([;|])(["'`\s]*)(?=[=+\-@＝＋－＠])/gu
+
+function inertCell(text: string): string {
+  return cleanLine(text, Infinity).replace(formulaStart, "'$1").replaceAll(formulaWithin, "$1'$2")
+}

@@ -1,0 +1,115 @@
+/** The sentences that head a message about several events, still raw. */
+import { cleanSeverities, severitiesInWords } from './severity-counts.ts'
+import type { DigestFacts, Summary } from './summary.ts'
+import { typesInSentence, typeLabel } from './type-label.ts'
+
+type TimeIn = (atMs: number) => string
+
+interface Headed {
+  summary: Summary
+  isTest?: boolean | undefined
+}
+
+/** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
+export function titleOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
+  const { digest, kind } = summary
+  const words = severitiesInWords(cleanSeverities(summary.bySeverity))
+  const test = isTest === true ? 'TEST ' : ''
+  if (digest !== undefined) return `${test}${digestTitle(summary, digest, timeIn)}`
+  const severities = words === '' ? '' : `: ${words}`
+  const about = kind === 'backlog' ? '' : likeness(summary)
+  return `${test}${opening(summary)}${severities}${about}`
+}
+
+/** As the title, but the severities in front where an inbox shows them, and only the gravest two. */
+export function subjectOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
+  const { digest, kind } = summary
+  const test = isTest === true ? 'TEST ' : ''
+  if (digest !== undefined) return `${test}${digestSubject(summary, digest, timeIn)}`
+  const tag = severitiesInWords(cleanSeverities(summary.bySeverity), 2).toUpperCase()
+  const about = kind === 'backlog' ? '' : likeness(summary)
+  return `${tag === '' ? '' : `[${tag}] `}${test}${opening(summary)}${about}`
+}
+
+/** Why these events come together, where the title does not say it. */
+export function kindNote({ kind, digest, byFeed }: Summary, timeIn: TimeIn): string[] {
+  if (kind === 'backlog') {
+    const of = byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''
+    return [`First poll${of}: what was there already. New events come on their own from now on.`]
+  }
+  if (kind === 'held') return ['Held during quiet hours, which are over.']
+  if (kind === 'storm') return ['Too many to be told one by one, so they come together.']
+  return digest?.isLate === true
+    ? [`Late: this digest was due at ${timeIn(digest.dueAtMs)} and was sent afterwards.`]
+    : []
+}
+
+function opening({ kind, total, byFeed }: Summary): string {
+  const events = total === 1 ? 'event' : 'events'
+  switch (kind) {
+    case 'group':
+    case 'digest':
+      return `${total} new ${events}`
+    case 'backlog':
+      return `First poll${byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''}: ${total} ${events}`
+    case 'held':
+      return `${total} held ${events}`
+    case 'storm':
+      return `${total} ${events} at once`
+  }
+}
+
+/** " — stealer logs of feed brand (team blue)": what all of them have in common. */
+function likeness({ total, byType, byFeed, labels }: Summary): string {
+  const [type, ...types] = byType
+  const [feed, ...feeds] = byFeed
+  const others = Object.entries(labels).filter(([name]) => name !== 'type' && name !== 'feed')
+  const parts = [
+    type !== undefined && types.length === 0 ? typeInSentence(type.name, total) : '',
+    feed !== undefined && feeds.length === 0 ? `of feed ${feed.name}` : '',
+    others.length > 0 ? `(${others.map(([name, value]) => `${name} ${value}`).join(', ')})` : '',
+  ].filter((part) => part !== '')
+  return parts.length === 0 ? '' : ` — ${parts.join(' ')}`
+}
+
+function typeInSentence(type: string, total: number): string {
+  if (total !== 1) return typesInSentence(type)
+  const label = typeLabel(type)
+  return `${label.charAt(0).toLowerCase()}${label.slice(1)}`
+}
+
+/** With what is wrong: an inbox shows no more, and "nothing new" never stands alone where a feed is behind. */
+function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
+  const behind = digest.feeds.filter(({ isBehind }) => isBehind)
+  const [first] = behind
+  const troubles = [
+    first === undefined ? null : behindInWords(first, behind.length, timeIn),
+    digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
+  ].filter((trouble) => trouble !== null)
+  const what = `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, 2)}`
+  if (troubles.length === 0) return what
+  return `${what}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
+}
+
+/** Alarms follow a title that counts events; one that counts none has them in itself. */
+function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
+  if (summary.total === 0) return digestSubject(summary, digest, timeIn)
+  return `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, Infinity)}`
+}
+
+function collected({ total, bySeverity }: Summary, max: number): string {
+  if (total === 0) return 'nothing new'
+  const words = severitiesInWords(cleanSeverities(bySeverity), max)
+  return `${total} ${total === 1 ? 'event' : 'events'} (${words})`
+}
+
+function behindInWords(
+  { feed, lastCaughtUpMs }: DigestFacts['feeds'][number],
+  count: number,
+  timeIn: TimeIn,
+): string {
+  if (count > 1) return `${count} feeds are behind`
+  return lastCaughtUpMs === null
+    ? `feed ${feed} was never read to its end`
+    : `feed ${feed} is behind since ${timeIn(lastCaughtUpMs)}`
+}

@@ -1,0 +1,181 @@
+/** Which troubles a snapshot shows; pure. What has not lasted yet is among them, and says how long it must. */
+import { conditionId, type Trouble } from './troubles.ts'
+
+/** How Tocsin is doing at one moment, as far as an operator may have to act; handed in by the app. */
+export interface Snapshot {
+  feeds: FeedHealth[]
+  accounts: { name: string; isRefused: boolean }[]
+  sinks: SinkHealth[]
+  redis: {
+    /** Why it may lose events; empty where it may not, or where the operator accepted that. */
+    problems: string[]
+    /** Beyond the share of its memory from which on nothing more is polled. */
+    isFull: boolean
+  }
+  /** What the conservation laws miss, e.g. `feed brand: 3`; empty: all adds up. */
+  unaccounted: string[]
+}
+
+interface FeedHealth {
+  name: string
+  account: string
+  lagObjectiveMs: number
+  /** By an operator. */
+  isPaused: boolean
+  /** undefined: never. */
+  lastSuccessMs: number | undefined
+  lastCaughtUpMs: number | undefined
+  /** Why the last poll failed, a word of the service's reasons; left out: it did not, or nobody knows. */
+  lastFailure?: string
+  /** Searches that the service still grants, and how many the feed must leave; left out: no reserve. */
+  quota?: { remaining: number; reserve: number }
+}
+
+interface SinkHealth {
+  name: string
+  circuit: 'closed' | 'open' | 'half_open'
+  deadLetters: number
+  /** By an operator. */
+  paused: { reason: string; sinceMs: number } | undefined
+  /** When the digest that has not left yet is or was due; left out: no digest, or none waits. */
+  digestDueMs?: number
+}
+
+/** One trouble that stands. */
+export interface Condition extends Trouble {
+  /** Names it among all; a sink or feed has at most one of a kind. */
+  id: string
+  /** When it began, ms; undefined: nobody noted it, so it counts from when it was first seen. */
+  sinceMs: number | undefined
+  /** How long after that it is said, ms. */
+  waitMs: number
+  /** How long it must have been seen, ms: what a stop or a pause leaves behind gets time to mend. */
+  steadyMs: number
+  cause: string | null
+  /** Troubles that explain this one: while one of them stands, this one does not begin to be said. */
+  coveredBy: string[]
+}
+
+interface Facing {
+  nowMs: number
+  /** `notices.after`. */
+  afterMs: number
+}
+
+/** A digest may be late by this before anybody is told, ms. */
+const digestPatienceMs = 15 * 60_000
+
+/** What a forgotten pause is told after, ms. */
+const pausePatienceMs = 24 * 3_600_000
+
+/** The shortest time in which a fresh start shows whether it mends by itself, ms. */
+const freshStartMs = 60_000
+
+export function findConditions(snapshot: Snapshot, facing: Facing): Condition[] {
+  return [
+    ...snapshot.accounts.flatMap(({ name, isRefused }) =>
+      isRefused ? [condition({ kind: 'account-refused', name }, { waitMs: 0 })] : [],
+    ),
+    ...snapshot.feeds.flatMap((feed) => [...feedStalled(feed, facing), ...quota(feed, facing)]),
+    ...snapshot.sinks.flatMap((sink) => ofSink(sink, facing)),
+    ...ofStore(snapshot, facing),
+  ]
+}
+
+/** Seen from the objective on, said at three times the objective; over once it is within again. */
+function feedStalled(feed: FeedHealth, { nowMs, afterMs }: Facing): Condition[] {
+  const { name, account, lagObjectiveMs, lastCaughtUpMs } = feed
+  const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
+  if (feed.isPaused || !isBehind) return []
+  const waitMs = Math.max(3 * lagObjectiveMs, afterMs)
+  const covers = [
+    { kind: 'account-refused', name: account },
+    { kind: 'quota-reserve', name },
+    { kind: 'redis-full', name: null },
+  ] as const
+  return [
+    condition(
+      { kind: 'feed-stalled', name },
+      {
+        sinceMs: lastCaughtUpMs,
+        waitMs,
+        steadyMs: waitMs - lagObjectiveMs,
+        cause: whyBehind(feed, nowMs),
+        coveredBy: covers.map(conditionId),
+      },
+    ),
+  ]
+}
+
+function whyBehind({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
+  if (lastFailure !== undefined) return `the last poll failed: ${lastFailure}`
+  if (lastSuccessMs === undefined) return 'no poll has succeeded yet'
+  if (nowMs - lastSuccessMs > lagObjectiveMs) return 'no poll succeeds'
+  return 'pages come, yet not the last one: a long backlog, or too small a budget'
+}
+
+function quota({ name, quota: left }: FeedHealth, { afterMs }: Facing): Condition[] {
+  if (left === undefined || left.remaining > left.reserve) return []
+  const cause = `${left.remaining} searches remain, ${left.reserve} are reserved`
+  return [condition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
+}
+
+function ofSink(sink: SinkHealth, facing: Facing): Condition[] {
+  const { name, circuit, deadLetters } = sink
+  const { afterMs: waitMs } = facing
+  const found: Condition[] = []
+  if (circuit !== 'closed') found.push(condition({ kind: 'circuit-open', name }, { waitMs }))
+  if (deadLetters > 0) {
+    const cause = `${deadLetters} by now`
+    found.push(condition({ kind: 'dead-letters', name }, { waitMs, cause }))
+  }
+  return [...found, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
+}
+
+function pausedLong({ name, paused }: SinkHealth, { afterMs }: Facing): Condition[] {
+  if (paused === undefined) return []
+  const waitMs = Math.max(pausePatienceMs, afterMs)
+  const { sinceMs, reason: cause } = paused
+  return [condition({ kind: 'sink-paused', name }, { sinceMs, waitMs, steadyMs: 0, cause })]
+}
+
+function digestOverdue({ name, digestDueMs }: SinkHealth, { nowMs, afterMs }: Facing): Condition[] {
+  if (digestDueMs === undefined || digestDueMs >= nowMs) return []
+  const covers = [
+    { kind: 'sink-paused', name },
+    { kind: 'circuit-open', name },
+  ] as const
+  return [
+    condition(
+      { kind: 'digest-overdue', name },
+      {
+        sinceMs: digestDueMs,
+        waitMs: Math.max(digestPatienceMs, afterMs),
+        steadyMs: freshStartMs,
+        coveredBy: covers.map(conditionId),
+      },
+    ),
+  ]
+}
+
+function ofStore({ redis, unaccounted }: Snapshot, { afterMs: waitMs }: Facing): Condition[] {
+  const found: Condition[] = []
+  if (redis.problems.length > 0) {
+    const cause = redis.problems.join('; ')
+    found.push(condition({ kind: 'redis-unsafe', name: null }, { waitMs, cause }))
+  }
+  if (redis.isFull) found.push(condition({ kind: 'redis-full', name: null }, { waitMs }))
+  if (unaccounted.length > 0) {
+    const cause = unaccounted.join(', ')
+    found.push(condition({ kind: 'unaccounted', name: null }, { waitMs, cause }))
+  }
+  return found
+}
+
+function condition(
+  trouble: Trouble,
+  more: Partial<Omit<Condition, keyof Trouble | 'id'>> & { waitMs: number },
+): Condition {
+  const rest = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
+  return { ...trouble, id: conditionId(trouble), ...rest, ...more }
+}

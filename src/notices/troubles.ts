@@ -1,0 +1,99 @@
+/** The troubles that operators are told of, and what is said of each. */
+
+/** What may be in trouble, e.g. feed `brand`; null where there is only one of it. */
+export interface Trouble {
+  kind: TroubleKind
+  name: string | null
+}
+
+interface Words {
+  severity: 'high' | 'critical'
+  /** While it lasts; "for 22 min" follows. */
+  now: (name: string) => string
+  /** Once it is over. */
+  was: (name: string) => string
+  /** What an operator does; a command where there is one. */
+  toDo: (name: string) => string
+}
+
+const troubles = {
+  'account-refused': {
+    severity: 'critical',
+    now: (name) => `the service has refused the key of account ${name}`,
+    was: (name) => `the service refused the key of account ${name}`,
+    toDo: (name) => `give the account a valid key, then: tocsin token test --account ${name}`,
+  },
+  'feed-stalled': {
+    severity: 'high',
+    now: (name) => `feed ${name} has not been read to its end`,
+    was: (name) => `feed ${name} was not read to its end`,
+    toDo: () => 'tocsin feeds list',
+  },
+  'quota-reserve': {
+    severity: 'high',
+    now: (name) => `feed ${name} has stood still at the reserve of its quota`,
+    was: (name) => `feed ${name} stood still at the reserve of its quota`,
+    toDo: (name) => `wait for the quota to be renewed, or lower feeds.${name}.quota_reserve`,
+  },
+  'circuit-open': {
+    severity: 'high',
+    now: (name) => `sink ${name} has not taken messages`,
+    was: (name) => `sink ${name} did not take messages`,
+    toDo: (name) => `tocsin sinks test ${name}`,
+  },
+  'dead-letters': {
+    severity: 'high',
+    now: (name) => `sink ${name} has had dead letters`,
+    was: (name) => `sink ${name} had dead letters`,
+    toDo: (name) => `tocsin dead-letters list --sink ${name}`,
+  },
+  'sink-paused': {
+    severity: 'high',
+    now: (name) => `sink ${name} has been paused`,
+    was: (name) => `sink ${name} was paused`,
+    toDo: (name) => `tocsin sinks resume ${name}`,
+  },
+  'digest-overdue': {
+    severity: 'high',
+    now: (name) => `the digest of sink ${name} has been overdue`,
+    was: (name) => `the digest of sink ${name} was overdue`,
+    toDo: (name) => `tocsin digests preview ${name}`,
+  },
+  'redis-unsafe': {
+    severity: 'high',
+    now: () => 'Redis has been set up so that it may lose events',
+    was: () => 'Redis was set up so that it may lose events',
+    toDo: () => 'change the configuration of Redis, see cause',
+  },
+  'redis-full': {
+    severity: 'high',
+    now: () => 'Redis has been over 70 % full and nothing more is polled',
+    was: () => 'Redis was over 70 % full and nothing more was polled',
+    toDo: () => 'raise maxmemory of Redis, or let the sinks take what waits for them',
+  },
+  unaccounted: {
+    severity: 'critical',
+    now: () => 'the accounts have not added up',
+    was: () => 'the accounts did not add up',
+    toDo: () => 'keep the log and the data of Redis and report them: this is a defect of Tocsin',
+  },
+} as const satisfies Record<string, Words>
+
+export type TroubleKind = keyof typeof troubles
+
+export function wordsOf({ kind }: Trouble): Words {
+  return troubles[kind]
+}
+
+/** `feed-stalled-brand`: stands in the event's uid, and names the condition in Redis. */
+export function conditionId({ kind, name }: Trouble): string {
+  return name === null ? kind : `${kind}-${name}`
+}
+
+/** undefined for an id that only another version knows. */
+export function parseConditionId(id: string): Trouble | undefined {
+  const kinds = Object.keys(troubles) as TroubleKind[]
+  const kind = kinds.find((known) => id === known || id.startsWith(`${known}-`))
+  if (kind === undefined) return undefined
+  return { kind, name: id === kind ? null : id.slice(kind.length + 1) }
+}

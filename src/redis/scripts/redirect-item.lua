@@ -1,0 +1,100 @@
+-- Ends an item's wait by an operator's word: moved to another sink, given up, or (one that is final) sent again.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: ref, verb (move | discard | resend), by (who asked), bw? (resend: batch wait in ms), horizon, retention,
+--          targets? [{d, k, m, b, bw?, place? (where it waits for company)}] (move)
+-- Returns  done | collect | busy (on its way just now) | other (not in such a state) | no_payload
+-- @include lib/ledger.lua
+-- @include lib/marks.lua
+
+local ask = cjson.decode(ARGV[1])
+local place = split_ref(ask.ref)
+local rid, n = place[2], tonumber(place[3])
+local record = load_record(rid)
+local item = record and record.i[n + 1]
+if not item then
+  return 'other'
+end
+local movable = { queued = true, held = true, group = true, digest = true, retrying = true }
+
+local function take_out()
+  redis.call('ZREM', key('collect', item.y or item.k), ask.ref)
+  redis.call('SREM', key('orphans', item.k), ask.ref)
+  unwake(ask.ref)
+  item.y = nil
+  item.at = nil
+  item.tok = nil
+end
+
+local function has_item(destination)
+  for _, other in ipairs(record.i) do
+    if other.d == destination and other.rk >= item.rk and other.why ~= 'shadow' then
+      return true
+    end
+  end
+  return false
+end
+
+local function add_item(target)
+  local weeks = open_weeks(ask.horizon)
+  open_this_week(weeks)
+  if has_item(target.d) or is_marked(weeks, target, ask.horizon) then
+    return
+  end
+  write_mark(weeks, target, ask.horizon)
+  local moved = { d = target.d, k = target.k, q = item.q, rk = item.rk, sv = item.sv, g = item.g, c = now, n = 0, rf = item.rf }
+  record.i[#record.i + 1] = moved
+  bump('s|' .. moved.k .. '|created', 1)
+  redis.call('SADD', key('sinks'), moved.k)
+  if target.place then
+    moved.y = target.place.id
+    open_gathering(target.place)
+  end
+  enqueue(rid, #record.i - 1, moved, target.bw)
+end
+
+local function resend()
+  if not final[item.st] then
+    return 'busy'
+  end
+  if redis.call('EXISTS', key('pay', rid)) == 0 then
+    return 'no_payload'
+  end
+  bump('s|' .. item.k .. '|replayed', 1)
+  redis.call('ZREM', key('dead', item.k), ask.ref)
+  item.x = nil
+  item.b = nil
+  item.y = nil
+  item.c = now
+  item.by = ask.by
+  item.rp = (item.rp or 0) + 1
+  return enqueue(rid, n, item, ask.bw) == 'collect' and 'collect' or 'done'
+end
+
+local function give_up()
+  if final[item.st] then
+    return 'other'
+  end
+  if not movable[item.st] then
+    return 'busy'
+  end
+  take_out()
+  if ask.verb == 'move' then
+    for _, target in ipairs(ask.targets) do
+      add_item(target)
+    end
+    move(item, 'diverted')
+  else
+    move(item, 'dead')
+    item.st = 'discarded' -- counted as dead, the letter closed at once
+  end
+  item.why = nil
+  item.by = ask.by
+  return 'done'
+end
+
+local answer = ask.verb == 'resend' and resend() or give_up()
+if answer == 'done' or answer == 'collect' then
+  save_record(rid, record)
+  rest(rid, record, ask.retention)
+end
+return answer

@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- Sorts members of collections: into a message that is being sealed, out of it for good, or back for later.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: lead (collection whose turn it is), bid, retention, members [{r (ref), a: keep | suppress | hold,
+--          o (order, keep), reason?, rule?, at?, place?}]
+-- Returns  1, or 0 where this turn was closed already: nothing changed
+-- @include lib/ledger.lua
+
+local ask = cjson.decode(ARGV[1])
+if redis.call('HGET', key('gather', ask.lead), 'closed') == ask.bid then
+  return 0
+end
+
+local function keep(member, rid, n, record, item)
+  move(item, 'batch')
+  unwake(member.r)
+  item.at = nil
+  item.y = nil
+  item.b = ask.bid
+  redis.call('ZADD', key('sealed', ask.bid), member.o, member.r)
+  save_record(rid, record)
+end
+
+for _, member in ipairs(ask.members) do
+  local place = split_ref(member.r)
+  local rid, n = place[2], tonumber(place[3])
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if item and item.y and redis.call('ZREM', key('collect', item.y), member.r) == 1 then
+    if member.a == 'keep' then
+      keep(member, rid, n, record, item)
+    elseif member.a == 'hold' then
+      hold(rid, n, item, member)
+      save_record(rid, record)
+    else
+      suppress(rid, n, item, member.reason, member.rule)
+      save_record(rid, record)
+      rest(rid, record, ask.retention)
+    end
+  end
+end
+return 1

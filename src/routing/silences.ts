@@ -1,0 +1,219 @@
+/**
+ * Silences: who, why and until when some events are not sent. One never outlasts 30 days, never hides
+ * what is more severe than it says, and never an event whose severity is not one of the five words.
+ */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import {
+  isKnownSeverity,
+  severities,
+  severityRank,
+  type KnownSeverity,
+} from '../events/severity.ts'
+import { refusal, textField, word, wrongKind, type Refusal } from '../runtime/config-fields.ts'
+import { isSection, section, type Rule } from '../runtime/config-section.ts'
+import { suggestion } from '../runtime/nearest.ts'
+import { someMatchers } from './matcher-field.ts'
+import { eventNames, type Matcher } from './matcher.ts'
+import { allMatch, type RoutableEvent } from './routable-event.ts'
+
+export interface Silence {
+  /** `c` and 8 hex digits of its content for one of the file; as chosen for one of a command. */
+  id: string
+  /** All must hold. */
+  matchers: Matcher[]
+  /** Included. */
+  startsAtMs: number
+  /** Excluded. */
+  endsAtMs: number
+  owner: string
+  reason: string
+  /** Nothing above it is silenced. */
+  maxSeverity: KnownSeverity
+  origin: 'config' | 'command'
+}
+
+/** What is wrong with a silence; `place` is its key, e.g. `matchers.0`, `until`. */
+export interface SilenceProblem {
+  mistakes: (Refusal & { place: string })[]
+}
+
+const dayMs = 86_400_000
+
+/** Longer, and nobody remembers that it is there. */
+export const maxSilenceMs = 30 * dayMs
+
+/** Knows how long each month is; wants the seconds. */
+const isoTime = z.iso.datetime({ offset: true })
+const timeRemedy = 'write a date, a time and its offset, such as 2026-11-21T18:00:00+01:00 or …Z'
+
+function timeField(describe: string): z.ZodType<number> {
+  return textField({
+    describe,
+    remedy: timeRemedy,
+    expected: 'a time',
+    examples: ['2026-11-21T18:00:00+01:00', '2026-11-21T17:00Z'],
+    parse: (input) => {
+      const whole = input.replace(/(?<=T\d{2}:\d{2})(?=Z|[+-])/, ':00')
+      return isoTime.safeParse(whole).success
+        ? Date.parse(whole)
+        : refusal('not a time with its offset', timeRemedy)
+    },
+  })
+}
+
+function note(describe: string, maxLength: number): z.ZodType<string> {
+  const remedy = `write up to ${maxLength} characters, in one line`
+  return textField({
+    describe,
+    remedy,
+    parse: (input) =>
+      input.length > maxLength || /\p{Cc}/u.test(input)
+        ? refusal('not a short text', remedy)
+        : input,
+  })
+}
+
+const endsInTime: Rule = ({ starts: startsAtMs, until: endsAtMs }) => {
+  if (typeof startsAtMs !== 'number' || typeof endsAtMs !== 'number') return []
+  if (endsAtMs <= startsAtMs) {
+    const remedy = 'write a later time than starts'
+    return [{ path: ['until'], problem: 'ends before it begins', remedy }]
+  }
+  if (endsAtMs - startsAtMs <= maxSilenceMs) return []
+  const latest = new Date(startsAtMs + maxSilenceMs).toISOString()
+  const remedy = `write ${latest.replace('.000', '')} or earlier, and renew it while it is needed`
+  return [{ path: ['until'], problem: 'more than 30 days after it begins', remedy }]
+}
+
+const silenceFile = section(
+  {
+    matchers: someMatchers('All of them must match.'),
+    until: timeField('When it ends.'),
+    starts: timeField('When it begins. Default: 30 days before its end.').optional(),
+    owner: note('Who answers for it.', 100),
+    reason: note('Why.', 500),
+    severity: word(severities, 'The highest severity that it silences.'),
+  },
+  { describe: 'What is not sent until a time.', rules: [endsInTime] },
+)
+
+type SilenceFile = z.output<typeof silenceFile>
+
+/**
+ * The file's `silences`. Without `starts` one begins 30 days before its end: so it never outlasts
+ * them, and what the file means does not hang on when it is read.
+ */
+export const silencesConfig = z
+  .array(
+    silenceFile.transform((file): Silence => {
+      const silence = silenceOf(file, { id: '', origin: 'config' })
+      return { ...silence, id: `c${digestOf(silence)}` }
+    }),
+    wrongKind('a list of silences', 'write each silence as an item that begins with "- "'),
+  )
+  .meta({ description: 'What is not sent until a time, by whom and why.' })
+
+function silenceOf(file: SilenceFile, rest: Pick<Silence, 'id' | 'origin'>): Silence {
+  const { matchers, starts, until, owner, reason, severity } = file
+  const startsAtMs = starts ?? until - maxSilenceMs
+  return { ...rest, matchers, startsAtMs, endsAtMs: until, owner, reason, maxSeverity: severity }
+}
+
+function digestOf(silence: Silence): string {
+  return createHash('sha256').update(silenceText(silence)).digest('hex').slice(0, 8)
+}
+
+/** The first that keeps the event from being sent at `nowMs`. */
+export function findSilence(
+  silences: readonly Silence[],
+  input: RoutableEvent,
+  nowMs: number,
+): Silence | undefined {
+  const { severity } = input.event
+  if (!isKnownSeverity(severity)) return undefined
+  return silences.find(
+    ({ startsAtMs, endsAtMs, maxSeverity, matchers }) =>
+      startsAtMs <= nowMs &&
+      nowMs < endsAtMs &&
+      severityRank(severity) <= severityRank(maxSeverity) &&
+      allMatch(matchers, input),
+  )
+}
+
+export interface SilenceRequest {
+  /** At most 40 of [a-z0-9_-]; not yet in use. */
+  id: string
+  matchers: readonly string[]
+  /** Labels of all feeds: a matcher on another name would match what nobody meant. */
+  labels: readonly string[]
+  /** From now, ms; or `untilMs`, wall clock ms. */
+  forMs?: number
+  untilMs?: number
+  owner: string
+  reason: string
+  severity: string
+  nowMs: number
+}
+
+/** A silence that begins now, or everything that is wrong with it. */
+export function newSilence(request: SilenceRequest): Silence | SilenceProblem {
+  const { id, matchers, labels, forMs, untilMs, owner, reason, severity, nowMs } = request
+  const endsAtMs = untilMs ?? nowMs + (forMs ?? Number.NaN)
+  const times = { starts: isoText(nowMs), until: isoText(endsAtMs) }
+  const silence = parseFile({ id, matchers, ...times, owner, reason, severity })
+  if (isSilenceProblem(silence)) return silence
+  const known = [...eventNames, ...labels]
+  const mistakes = silence.matchers.flatMap(({ name }, index) => {
+    if (known.includes(name)) return []
+    const remedy = suggestion(name, known, 'write one of')
+    const problem = 'neither a name of an event nor a label of a feed'
+    return [{ place: `matchers.${index}`, problem, remedy }]
+  })
+  return mistakes.length > 0 ? { mistakes } : silence
+}
+
+export function isSilenceProblem(result: Silence | SilenceProblem): result is SilenceProblem {
+  return 'mistakes' in result
+}
+
+/** For storage; the same for the same silence. `parseSilence` reads it. */
+export function silenceText(silence: Silence): string {
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity } = silence
+  return JSON.stringify({
+    id,
+    matchers: matchers.map(({ text }) => text),
+    starts: isoText(startsAtMs),
+    until: isoText(endsAtMs),
+    owner,
+    reason,
+    severity: maxSeverity,
+  })
+}
+
+/** Of the parsed JSON of `silenceText`; its origin is a command. Never throws. */
+export function parseSilence(json: unknown): Silence | SilenceProblem {
+  return parseFile(isSection(json) ? json : {})
+}
+
+function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence | SilenceProblem {
+  const parsed = silenceFile.safeParse(file)
+  const isUsable = typeof id === 'string' && /^[a-z0-9][a-z0-9_-]{0,39}$/.test(id)
+  if (isUsable && parsed.success) return silenceOf(parsed.data, { id, origin: 'command' })
+  const idMistake = {
+    place: 'id',
+    problem: 'not a usable id',
+    remedy: 'write up to 40 lower-case letters, digits, "_" and "-"',
+  }
+  const mistakes = (parsed.error?.issues ?? []).map(({ path, message }) => {
+    const [problem = '', remedy = ''] = message.split('\n')
+    return { place: path.map(String).join('.'), problem, remedy }
+  })
+  return { mistakes: [...(isUsable ? [] : [idMistake]), ...mistakes] }
+}
+
+/** Empty for a number that is no time. */
+function isoText(ms: number): string {
+  const date = new Date(ms)
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString()
+}

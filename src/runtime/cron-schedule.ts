@@ -1,0 +1,152 @@
+/**
+ * When a cron of five fields fires in a time zone. The calendar is croner's, asked about readings of
+ * the local clock only; what a reading means on the days when clocks change is decided here: it
+ * fires at the first instant at which the clock shows it or, where it is skipped, a later one.
+ */
+import { Cron } from 'croner'
+import { refusal, type Refusal } from './config-fields.ts'
+import { instantOf, isTimeZone, latestReadingBy } from './time-zone.ts'
+
+export interface Schedule {
+  /** The first instant at which it fires strictly after another, ms. */
+  next(afterMs: number): number
+  /** The last instant at which it fired before or at another, ms. */
+  previous(atOrBeforeMs: number): number
+}
+
+export interface ScheduleOptions {
+  cron: string
+  /** IANA name; the fields are local times there. */
+  timeZone: string
+}
+
+/** A digest is no ticker, and a quarter of an hour is what is left to read one. */
+const leastGapMinutes = 15
+
+const names = {
+  month: 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec',
+  weekday: 'sun|mon|tue|wed|thu|fri|sat',
+}
+
+/** What every cron understands alike: lists, ranges and steps; croner's additions stay out. */
+const fields = [
+  { name: 'minute', remedy: 'write 0 to 59', pattern: fieldPattern('\\d\\d?') },
+  { name: 'hour', remedy: 'write 0 to 23', pattern: fieldPattern('\\d\\d?') },
+  { name: 'day of the month', remedy: 'write 1 to 31', pattern: fieldPattern('\\d\\d?') },
+  {
+    name: 'month',
+    remedy: 'write 1 to 12 or jan to dec',
+    pattern: fieldPattern(`\\d\\d?|${names.month}`),
+  },
+  {
+    name: 'day of the week',
+    remedy: 'write 0 (Sunday) to 7 or sun to sat',
+    pattern: fieldPattern(`\\d|${names.weekday}`),
+  },
+]
+
+const formRemedy =
+  "write five fields: minute, hour, day of the month, month, day of the week, such as '0 8,16 * * *'"
+
+function fieldPattern(value: string): RegExp {
+  // Croner reads sun-sun as the whole week.
+  const item = `(?!sun-sun)(\\*|(${value})(-(${value}))?)(/\\d\\d?)?`
+  return new RegExp(`^${item}(,${item})*$`, 'i')
+}
+
+/** Why a cron is none that a schedule can be made of; undefined: it is one. */
+export function cronProblem(cron: string): Refusal | undefined {
+  const written = cron.trim().split(/\s+/)
+  const wrongForm = formProblem(written) ?? fieldProblem(written) ?? dayProblem(written)
+  if (wrongForm) return wrongForm
+  if (!calendarOf(cron).nextRun(new Date(0))) {
+    return refusal('never fires', 'write a day that its months have')
+  }
+  return gapProblem(written)
+}
+
+function formProblem(written: string[]): Refusal | undefined {
+  if (written.length === 6 || written.length === 7) {
+    return refusal(`${written.length} fields: seconds and years are not taken`, formRemedy)
+  }
+  return written.length === 5 ? undefined : refusal('not a cron of five fields', formRemedy)
+}
+
+function fieldProblem(written: string[]): Refusal | undefined {
+  const wrong = fields.find(({ pattern }, index) => {
+    const field = written[index] ?? ''
+    return !pattern.test(field) || !isCalendar(written.map((_, at) => (at === index ? field : '*')))
+  })
+  if (!wrong) return undefined
+  return refusal(
+    `its ${wrong.name} is not understood`,
+    `${wrong.remedy}, as a list (1,3), a range (1-5) or with a step (*/2 or 1-9/2)`,
+  )
+}
+
+/** Crons disagree on whether a step of all days counts as given beside a day of the other kind. */
+function dayProblem([, , dayOfMonth = '*', , dayOfWeek = '*']: string[]): Refusal | undefined {
+  const days = [dayOfMonth, dayOfWeek]
+  const isAmbiguous = days.some((field) => /\*./.test(field) || /.\*/.test(field))
+  if (days.includes('*') || !isAmbiguous) return undefined
+  return refusal(
+    'a step of all days beside a day of the other kind',
+    'write the step with its range, such as 1-31/2',
+  )
+}
+
+function isCalendar(written: string[]): boolean {
+  try {
+    return calendarOf(written.join(' ')) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/** Times of day, on days that may follow each other: the last of one is followed by the first. */
+function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
+  const everyDay = calendarOf(`${minute} ${hour} * * *`)
+  const leastGapMs = leastGapMinutes * 60_000
+  const dayBeginMs = 0
+  const dayEndMs = 86_400_000
+  let last = everyDay.nextRun(new Date(dayBeginMs - 1))?.getTime() ?? dayEndMs
+  while (last < dayEndMs) {
+    const next = everyDay.nextRun(new Date(last))?.getTime() ?? Number.POSITIVE_INFINITY
+    if (next - last < leastGapMs) {
+      return refusal(
+        `fires more often than every ${leastGapMinutes} minutes`,
+        `write times of day that lie ${leastGapMinutes} minutes apart or more, such as '*/15 * * * *'`,
+      )
+    }
+    last = next
+  }
+  return undefined
+}
+
+/** Runs nothing: a cron without a function only answers when it would. */
+function calendarOf(cron: string): Cron {
+  return new Cron(cron, { mode: '5-part', paused: true, utcOffset: 0 })
+}
+
+/** Throws where `cronProblem` has an answer, or for a zone that is none: both are checked before. */
+export function createSchedule({ cron, timeZone }: ScheduleOptions): Schedule {
+  const wrong = cronProblem(cron)
+  if (wrong) throw new Error(`Cron: ${wrong.problem}; ${wrong.remedy}`)
+  if (!isTimeZone(timeZone))
+    throw new Error('Cron: not a time zone; write one such as Europe/Zurich')
+  const calendar = calendarOf(cron)
+
+  function instant(reading: Date | null | undefined): number {
+    if (!reading) throw new Error('Cron: asked about a time beyond the calendar')
+    return instantOf(reading.getTime(), timeZone)
+  }
+
+  return {
+    next: (afterMs) => instant(calendar.nextRun(new Date(latestReadingBy(afterMs, timeZone)))),
+    previous: (atOrBeforeMs) => {
+      // Croner looks strictly before; readings are whole minutes.
+      const over = new Date(latestReadingBy(atOrBeforeMs, timeZone) + 1)
+      return instant(calendar.previousRuns(1, over)[0])
+    },
+  }
+}

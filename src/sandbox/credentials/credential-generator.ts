@@ -1,0 +1,101 @@
+/** Makes leaked credentials up: in clear and hashed, some of them known from another source already. */
+import { hostOf, passwordOf } from '../history/words.ts'
+import { createRandom, type Random } from '../random.ts'
+import type { SandboxCredential } from './sandbox-credential.ts'
+
+export interface CredentialGenerator {
+  /** One that the feed of `identifier` shows; what `given` says holds, the rest is made up to fit. */
+  make(
+    identifier: { id: number; name: string },
+    nowMs: number,
+    given?: Partial<SandboxCredential>,
+  ): SandboxCredential
+}
+
+type Pair = Pick<
+  SandboxCredential,
+  'identityName' | 'hash' | 'hashType' | 'domain' | 'knownPasswordId'
+>
+
+/** Ids of the real service are of this size (public documentation, examples). */
+const firstId = 406_285_232_303
+/** How often the same pair comes again from another source, and of how many pairs. */
+const againShare = 0.1
+const pairsKept = 500
+
+const sources = [
+  { id: 'combolists', name: 'Combolists', piiTags: ['email', 'password'] },
+  { id: 'stealer_logs', name: 'Stealer logs', piiTags: ['email', 'password', 'ip_address'] },
+  { id: 'online_shop_2026', name: 'Online Shop 2026', piiTags: ['email', 'phone_number'] },
+  { id: 'telegram_dump', name: 'Дамп из Telegram', piiTags: [] },
+  { id: 'hostile', name: '<!channel> =cmd|’/C calc’!A0 <b>Combo</b>', piiTags: ['email'] },
+] as const
+
+const hashTypes = ['md5', 'bcrypt', 'sha256'] as const
+const locals = ['anna', 'j.doe', 'søren', 'admin', 'li.wei', 'o’neil'] as const
+
+export function createCredentialGenerator(seed: number): CredentialGenerator {
+  const random = createRandom(seed)
+  const pairs = new Map<number, { pair: Pair; sourceId: string }[]>()
+  let number = 0
+  let nextId = firstId
+
+  return {
+    make(identifier, nowMs, given = {}) {
+      number += 1
+      nextId += random.int(1, 9)
+      const known = pairs.get(identifier.id) ?? []
+      pairs.set(identifier.id, known)
+      const again = known.length > 0 && random.chance(againShare) ? random.pick(known) : null
+      const pair = again?.pair ?? newPair(random, number, hostOf(identifier.name))
+      const source = random.pick(sources.filter(({ id }) => id !== again?.sourceId))
+      known.push({ pair, sourceId: source.id })
+      if (known.length > pairsKept) known.shift()
+      const importedAtMs = given.importedAtMs ?? nowMs
+      const host = hostOf(identifier.name)
+      return {
+        id: nextId,
+        importedAtMs,
+        arrivedAtMs: nowMs,
+        ...pair,
+        authDomains: [`vpn.${host}`, `mail.${host}`, 'login.example.net'].slice(random.int(0, 2)),
+        source: {
+          ...source,
+          piiTags: [...source.piiTags],
+          breachedAtMs: random.chance(0.4) ? importedAtMs - 2_592_000_000 : null,
+          leakedAtMs: random.chance(0.5) ? importedAtMs - 86_400_000 : null,
+        },
+        remediatedAtMs: null,
+        ignoredAtMs: null,
+        identifierIds: [identifier.id],
+        ...given,
+      }
+    },
+  }
+}
+
+function newPair(random: Random, number: number, host: string): Pair {
+  const hashType = random.chance(0.3) ? random.pick(hashTypes) : null
+  return {
+    identityName: `${random.pick(locals)}${number}@${host}`,
+    ...(random.chance(0.03) ? { hash: null, hashType: null } : hashOfType(random, hashType)),
+    domain: random.chance(0.03) ? null : host,
+    knownPasswordId: random.chance(0.7) ? random.int(1, 2 ** 31) : null,
+  }
+}
+
+function hashOfType(
+  random: Random,
+  hashType: (typeof hashTypes)[number] | null,
+): Pick<Pair, 'hash' | 'hashType'> {
+  switch (hashType) {
+    case 'md5':
+      return { hash: random.hex(32), hashType }
+    case 'sha256':
+      return { hash: random.hex(64), hashType }
+    case 'bcrypt':
+      return { hash: `$2b$12$${random.hex(53)}`, hashType }
+    case null:
+      return { hash: passwordOf(random), hashType: null }
+  }
+}

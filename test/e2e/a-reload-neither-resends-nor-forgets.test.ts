@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { App } from '../../src/app.ts'
+import type { ReloadOutcome } from '../../src/app/reload.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { readAccounting, type SinkAccount } from '../../src/ledger/accounting.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { expectConservation } from '../support/ledger.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
+
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(() => redis.stop())
+
+interface Parts {
+  feeds?: string[]
+  sinks?: string[]
+  route?: string
+  limit?: number
+}
+
+/** `feeds` by the number of their group; every sink is a webhook of the sandbox. */
+function configOf(sandbox: Sandbox, prefix: string, parts: Parts = {}): string {
+  const { feeds = ['brand: 1042'], sinks = ['siem'], route = '', limit = 20 } = parts
+  const feed = (text: string): string => {
+    const [name, group] = text.split(': ')
+    return `${name}: {type: events, identifier_group: ${group}, every: 5s}`
+  }
+  const sink = (name: string): string =>
+    `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
+  return `
+redis: {url: '${redis.url}', prefix: ${prefix}}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: ${limit}, basic: 20}}}
+feeds: {${feeds.map(feed).join(', ')}}
+sinks: {${sinks.map(sink).join(', ')}}
+route: {sinks: [${sinks.join(', ')}]${route}}
+`
+}
+
+async function startTheSandbox(): Promise<Sandbox> {
+  const sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+  })
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
+
+async function startTheApp(yaml: string): Promise<{ app: App; url: string }> {
+  const app = aReplica(yaml)
+  onTestFinished(() => app.stop())
+  const { url } = await app.start()
+  return { app, url }
+}
+
+function reload(app: App, yaml: string): Promise<ReloadOutcome> {
+  return app.reload(() => parseConfig(yaml, { file: 'test.yaml', env: {} }))
+}
+
+/** The uids that a webhook got, in order of arrival. */
+function arrived(sandbox: Sandbox, sink: string): string[] {
+  return sandbox.received.webhook
+    .filter(({ to }) => to === `/hooks/${sink}`)
+    .map(({ json }) => (json as { data: { uid: string } }).data.uid)
+}
+
+function hasSome(sandbox: Sandbox, sink: string, events: { uid: string }[]): boolean {
+  const got = new Set(arrived(sandbox, sink))
+  return events.some(({ uid }) => got.has(uid))
+}
+
+function hasAll(sandbox: Sandbox, sink: string, events: { uid: string }[]): boolean {
+  const got = new Set(arrived(sandbox, sink))
+  return events.every(({ uid }) => got.has(uid))
+}
+
+function uidsOf(events: { uid: string }[]): string[] {
+  return events.map(({ uid }) => uid).toSorted()
+}
+
+/** How many connections the daemon has to Redis: those of an engine that was not stopped would stay. */
+async function connections(app: App): Promise<number> {
+  const info = await app.books[0]!.redis.info('clients')
+  return Number(/^connected_clients:(\d+)/m.exec(info)?.[1])
+}
+
+/** Ten configurations, each other than the one before: feeds, sinks, routes and limits come and go. */
+function variants(sandbox: Sandbox): string[] {
+  const both = ['brand: 1042', 'people: 1043']
+  const route = ", routes: [{name: urgent, matchers: ['severity>=high'], continue: true}]"
+  return Array.from({ length: 10 }, (_, index) =>
+    configOf(sandbox, 'ten', {
+      feeds: index % 3 === 2 ? both.slice(0, 1) : both,
+      sinks: index % 2 === 0 ? ['siem', 'extra'] : ['siem', 'other'],
+      route: index % 4 < 2 ? route : '',
+      limit: 10 + index,
+    }),
+  )
+}
+
+test('ten reloads under way, and every event reaches each destination once', async () => {
+  const warnings: string[] = []
+  const warn = (warning: Error): void => void warnings.push(warning.message)
+  process.on('warning', warn)
+  onTestFinished(() => void process.off('warning', warn))
+  const sandbox = await startTheSandbox()
+  onTestFinished(sandbox.faults.add({ on: '/hooks/*', effect: 'delay', ms: 100 }))
+  const { app } = await startTheApp(configOf(sandbox, 'ten'))
+  const all: { uid: string }[] = []
+  const add = (groupId: number): { uid: string }[] => {
+    const events = sandbox.addEvents(6, { groupIds: [groupId], severity: 'high' })
+    all.push(...events)
+    return events
+  }
+  const first = add(1042)
+  await until('the first arrive', () => hasAll(sandbox, 'siem', first))
+  const atFirst = await connections(app)
+  for (const yaml of variants(sandbox)) {
+    const early = add(1042)
+    add(1043)
+    await until('the first of them arrive', () => hasSome(sandbox, 'siem', early))
+    const reloaded = reload(app, yaml)
+    add(1042)
+    expect(await reloaded).toMatchObject({ status: 'changed' })
+  }
+  await reload(
+    app,
+    configOf(sandbox, 'ten', {
+      feeds: ['brand: 1042', 'people: 1043'],
+      sinks: ['siem', 'extra', 'other'],
+    }),
+  )
+  await until('all arrive', () => hasAll(sandbox, 'siem', all), 60_000)
+  await until('all is settled', () => nothingPending(app), 60_000)
+
+  expect(arrived(sandbox, 'siem').toSorted()).toEqual(uidsOf(all))
+  for (const sink of ['extra', 'other']) {
+    const uids = arrived(sandbox, sink)
+    expect(uids.length).toBeGreaterThan(0)
+    expect(uids).toHaveLength(new Set(uids).size)
+  }
+  const { sinks } = await expectConservation(app.books[0]!)
+  for (const sink of ['siem', 'extra', 'other']) {
+    expect(sinks[sink]!.delivered).toBe(arrived(sandbox, sink).length)
+  }
+  expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+  await reload(app, configOf(sandbox, 'ten'))
+  await until('no connection is left over', async () => (await connections(app)) === atFirst)
+  expect(warnings).toEqual([])
+}, 240_000)
+
+test('what waits for a sink that a reload removes is held, and goes out when one brings it back', async () => {
+  const sandbox = await startTheSandbox()
+  const mend = sandbox.faults.add({ on: '/hooks/gone', effect: 'status', status: 503 })
+  const [before, without] = [['siem', 'gone'], ['siem']].map((sinks) =>
+    configOf(sandbox, 'gone', { sinks }),
+  )
+  const { app } = await startTheApp(before!)
+  const events = sandbox.addEvents(6)
+  await until('the other sink has all', () => hasAll(sandbox, 'siem', events))
+  await reload(app, without!)
+  const gone = async (): Promise<SinkAccount> =>
+    (await readAccounting(app.books[0]!)).sinks['gone']!
+  await until('all of it is held', async () => (await gone()).pending['held'] === 6, 60_000)
+  await expectConservation(app.books[0]!)
+  mend()
+  await reload(app, before!)
+  await until('it goes out', () => hasAll(sandbox, 'gone', events), 60_000)
+  await until('all is settled', () => nothingPending(app), 60_000)
+  expect(arrived(sandbox, 'gone').toSorted()).toEqual(uidsOf(events))
+  expect(arrived(sandbox, 'siem').toSorted()).toEqual(uidsOf(events))
+  await expectConservation(app.books[0]!)
+}, 240_000)
+
+test('a new account has books of its own, and a limit for the old one changes nothing else', async () => {
+  const sandbox = await startTheSandbox()
+  const { app, url } = await startTheApp(configOf(sandbox, 'accounts'))
+  const events = sandbox.addEvents(3)
+  await until('all arrive', () => hasAll(sandbox, 'siem', events))
+  const more = configOf(sandbox, 'accounts', { limit: 15 })
+    .replace('accounts: {', `accounts: {twin: {base_url: '${sandbox.url}', api_key: fw_sandbox}, `)
+    .replace('type: events', 'type: events, account: main')
+    .replace(
+      'feeds: {',
+      'feeds: {other: {type: events, account: twin, identifier_group: 1042, every: 5s}, ',
+    )
+  expect(await reload(app, more)).toEqual({
+    status: 'changed',
+    changes: {
+      accounts: { added: ['twin'], changed: ['main'] },
+      feeds: { added: ['other'] },
+    },
+  })
+  expect(app.books.map(({ account }) => account).toSorted()).toEqual(['main', 'twin'])
+  expect((await fetch(`${url}/readyz`)).status).toBe(200)
+  // accounts share no marks: the other one sends what it sees
+  await until('the new account sends', () => arrived(sandbox, 'siem').length === 6, 40_000)
+  for (const book of app.books) await expectConservation(book)
+}, 120_000)

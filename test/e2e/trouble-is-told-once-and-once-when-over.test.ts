@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest'
+import { createApp, type App } from '../../src/app.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { expectConservation, silent } from '../support/ledger.ts'
+import { startRedis } from '../support/redis.ts'
+import { nothingPending, until } from '../support/rehearsal.ts'
+
+const settleMs = 10 * 60_000
+
+test('two replicas tell of a refused key once, and once when it works again', async () => {
+  const redis = await startRedis()
+  const sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+  })
+  const yaml = `
+redis: {url: '${redis.url}'}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s}}
+sinks:
+  soc: {type: slack, url: '${sandbox.slackUrl}', limit: 20/s, allow_private: true}
+  siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
+route: {sinks: [siem]}
+notices: {sink: soc}
+canary: {every: 1h, sinks: [soc]}
+`
+  let aheadMs = 0
+  const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
+  const { config, hash } = parseConfig(yaml, { file: 'test.yaml', env: {} })
+  const replicas = [1, 2].map(() =>
+    createApp({ config, hash, version: 'test', logger: silent, clock }),
+  ) as [App, App]
+  const naming = (uid: string): string[] =>
+    sandbox.received.slack.map(({ body }) => body).filter((body) => body.includes(uid))
+  const notices = (): string[] => naming('notice/tocsin/')
+  const hasCome = (uid: string): boolean =>
+    sandbox.received.webhook.some(({ uids }) => uids.includes(uid))
+  try {
+    await Promise.all(replicas.map((replica) => replica.start()))
+    const first = sandbox.addEvent()
+    await until('an event arrives', () => hasCome(first.uid))
+
+    sandbox.tokens.refuseKey('fw_sandbox')
+    await until('the trouble is told', () => notices().length > 0, 60_000)
+    sandbox.tokens.admitKey('fw_sandbox')
+    const second = sandbox.addEvent()
+    await until('it works again', () => hasCome(second.uid), 90_000)
+    const books = replicas[0].books
+    const noted = (): Promise<string | null> =>
+      books[0]!.redis.hget('{tocsin}:notices', 'account-refused-main')
+    await until('that is seen', async () => (await noted())?.includes('goneMs') ?? false, 60_000)
+    aheadMs = settleMs
+    await until('the end is told', () => notices().length > 1, 60_000)
+    await until('all is settled', () => nothingPending(replicas[0]))
+
+    expect(notices()).toHaveLength(2)
+    const [begin, end] = notices()
+    expect(begin).toContain('Tocsin: the service has refused the key of account main')
+    expect(begin).toContain('tocsin token test --account main')
+    expect(end).toMatch(/Tocsin: over after .*: the service refused the key of account main/)
+    const canaries = naming('canary/tocsin/')
+    const slots = canaries.map((body) => /canary\/tocsin\/\d+/.exec(body)?.[0])
+    expect(canaries[0]).toContain('TEST Canary: test of the whole way')
+    expect(new Set(slots).size).toBe(slots.length)
+    await expectConservation(books[0]!)
+  } finally {
+    await Promise.all(replicas.map((replica) => replica.stop()))
+    await sandbox.close()
+    await redis.stop()
+  }
+}, 300_000)

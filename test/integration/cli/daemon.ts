@@ -1,0 +1,47 @@
+/** The daemon in a process of its own, on a configuration that a test changes while it runs. */
+import { renameSync, writeFileSync } from 'node:fs'
+import { vi } from 'vitest'
+import { aFile, startTocsin, type RunningTocsin } from './tocsin.ts'
+
+export const reloaded = 'configuration reloaded'
+export const kept = 'configuration not reloaded; the old one stays'
+
+export interface Daemon extends RunningTocsin {
+  file: string
+  /** Writes the file and sends SIGHUP. */
+  reload(text: string): void
+  /** Lines of the log with this message. */
+  lines(message: string): Record<string, unknown>[]
+  /** Waits for so many of them. */
+  hasSaid(message: string, times: number): Promise<void>
+  metrics(): Promise<string>
+}
+
+export async function startDaemon(text: string, firstWords = 'tocsin runs'): Promise<Daemon> {
+  const file = aFile('tocsin.yaml', text)
+  const running = startTocsin('run', '--config', file)
+  await running.says(firstWords)
+  const lines = (message: string): Record<string, unknown>[] =>
+    running
+      .soFar()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === message)
+  return {
+    ...running,
+    file,
+    reload(next) {
+      writeFileSync(`${file}.new`, next)
+      renameSync(`${file}.new`, file)
+      running.child.kill('SIGHUP')
+    },
+    lines,
+    hasSaid: (message, times) =>
+      vi.waitUntil(() => lines(message).length >= times, { timeout: 30_000 }).then(() => undefined),
+    async metrics() {
+      const port = lines('http server listens')[0]!['port'] as number
+      return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    },
+  }
+}

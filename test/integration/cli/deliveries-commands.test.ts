@@ -1,0 +1,140 @@
+/** `deliveries resend`: what a sink accepted goes out again under its ids. */
+import { expect, test, vi } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
+import { aGatheringRig } from '../../support/gathering.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { aSocScene, type SocScene } from './soc-scene.ts'
+import { tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+async function aDeliveredScene(sink = 'lake'): Promise<SocScene> {
+  const scene = await aSocScene(tests)
+  await scene.show([sink], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2', severity: 'critical' }])
+  await scene.attempt(sink, { outcome: 'delivered' })
+  return scene
+}
+
+async function idOf(book: Book, uid: string): Promise<string | undefined> {
+  return (await readRecord(book, book.digests.recordId(uid)))?.items[0]?.id
+}
+
+test('resent items go out again under their ids, and stay counted', async () => {
+  const { book, keys, config } = await aDeliveredScene()
+  const { code, out } = await tocsin(
+    'deliveries',
+    'resend',
+    '--sink=lake',
+    '--since=1h',
+    '--yes',
+    ...config,
+  )
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: '2 items queued; a running daemon sends them again within seconds\n',
+  })
+  const lake = aRehearsedSink('lake')
+  const rig = aGatheringRig({ redis: book.redis, keys, books: [book], sinks: [lake] })
+  const refs = await book.redis.zrange(book.key('due', 'lake'), '0', '-1')
+  for (const ref of refs) await rig.deliver(ref)
+  expect(new Set(lake.received.map(({ id }) => id))).toEqual(
+    new Set([await idOf(book, 'leak/x/2'), await idOf(book, 'leak/x/1')]),
+  )
+  expect(lake.received).toHaveLength(2)
+  const { sinks } = await expectConservation(book)
+  expect(sinks['lake']).toMatchObject({ created: 2, replayed: 2, delivered: 4 })
+})
+
+test('resending asks first, and says what repeated ids mean', async () => {
+  const { book, config } = await aDeliveredScene()
+  const { code, err } = await tocsin('deliveries', 'resend', '--sink=lake', '--since=1h', ...config)
+  expect(code).toBe(2)
+  expect(err).toMatch(
+    /^2 items \(1 critical, 1 high\) that lake accepted since \S+ \S+ UTC will be sent again, each in a message of its own\. Their ids stay: a receiver that drops repeated ids drops these\. Nobody is there to ask; say --yes\n$/,
+  )
+  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ replayed: 0 })
+})
+
+test('a sink that batches gets them in batches, the worst first', async () => {
+  const { book, config } = await aDeliveredScene('siem')
+  const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
+  await book.redis.del(book.key('due', 'siem'))
+  expect((await tocsin(...args)).err).toContain('will be sent again, in batches.')
+  await tocsin(...args, '--yes')
+  const refs = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
+  expect(refs.map((ref) => ref.split(':')[1])).toEqual([
+    book.digests.recordId('leak/x/2'),
+    book.digests.recordId('leak/x/1'),
+  ])
+})
+
+test('one event alone is named as it stands in a message', async () => {
+  const { book, config } = await aDeliveredScene()
+  const uid = ['--uid', 'leak/x[.]y/1']
+  const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--yes', '--output=json']
+  const none = await tocsin(...args, ...uid, ...config)
+  expect(JSON.parse(none.out)).toMatchObject({ resent: 0 })
+  const one = await tocsin(...args, '--uid=leak/x/1', ...config)
+  expect(JSON.parse(one.out)).toEqual({ sink: 'lake', resent: 1, no_payload: 0, no_recipient: 0 })
+  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ replayed: 1 })
+})
+
+test('what was delivered before that time is left alone', async () => {
+  const { config } = await aDeliveredScene()
+  const deliveredMs = Date.now()
+  await vi.waitUntil(() => Date.now() > deliveredMs + 5)
+  const args = ['deliveries', 'resend', '--sink=lake', '--yes', ...config]
+  const { code, out } = await tocsin(...args, '--since=1ms')
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: 'lake accepted nothing in that time that the ledger still knows of\n',
+  })
+})
+
+test('what can no longer be sent is left, counted and said', async () => {
+  const { book, config } = await aDeliveredScene()
+  await book.redis.del(book.key('pay', book.digests.recordId('leak/x/1')))
+  const { code, out } = await tocsin(
+    'deliveries',
+    'resend',
+    '--sink=lake',
+    '--since=1h',
+    '--yes',
+    ...config,
+  )
+  expect(out).toBe(
+    '1 item queued; a running daemon sends them again within seconds\n1 item left: the content is no longer kept (retention.payload)\n',
+  )
+  expect(code).toBe(1)
+})
+
+test('a recipient who is no longer configured gets nothing again', async () => {
+  const scene = await aSocScene(tests)
+  await scene.show(['oncall'], [{ uid: 'leak/x/1', severity: 'critical' }])
+  await scene.attempt('oncall', { outcome: 'delivered' })
+  const prefix = `prefix: ${scene.parsed.redis.prefix}`
+  const fewer = await aSocScene(tests, (text) =>
+    text.replace('ann@example.com, ', '').replace(/prefix: \w+/, prefix),
+  )
+  const args = ['deliveries', 'resend', '--sink=oncall', '--since=1h', '--yes', ...fewer.config]
+  const { code, out } = await tocsin(...args)
+  expect(out).toBe(
+    '1 item queued; a running daemon sends them again within seconds\n1 item left: the recipient is no longer configured\n',
+  )
+  expect(code).toBe(1)
+})
+
+test.each([
+  [['--since=1h'], "required option '--sink <name>' not specified"],
+  [['--sink=lake'], "required option '--since <time>' not specified"],
+  [['--sink=lkae', '--since=1h'], 'there is no sink "lkae"; did you mean "lake"?'],
+  [['--sink=lake', '--since=soon'], '"soon" is neither a time nor a duration'],
+  [['--sink=lake', '--since=2999-01-01'], 'lies in the future; name a time that has passed'],
+])('deliveries resend refuses %j', async (args, said) => {
+  const { config } = await aSocScene(tests)
+  const { code, err } = await tocsin('deliveries', 'resend', ...args, ...config)
+  expect(err).toContain(said)
+  expect(code).toBe(2)
+})

@@ -1,0 +1,209 @@
+/** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import { pauseFeed, peekFeed } from '../../../src/ledger/feed-state.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+let prefixes = 0
+
+interface Scene {
+  /** Of the account `main`. */
+  book: Book
+  second: Book
+  config: [string, string]
+}
+
+async function aScene(): Promise<Scene> {
+  const prefix = `feeds${(prefixes += 1)}`
+  const keys = createKeys(prefix)
+  const text = `redis: { url: "${tests.server.url}", prefix: ${prefix} }
+accounts:
+  main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+  second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+feeds:
+  brand: { type: events, account: main, identifier_group: 1042 }
+  staff: { type: credentials, account: second, identifier: 77, severity: high, sweep: false }
+  leaks:
+    type: credential_search
+    account: main
+    severity: low
+    query: { type: auth_domain, fqdn: sso.example.com }
+sinks:
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+route: { sinks: [soc] }
+`
+  return {
+    book: await tests.book({ keys }),
+    second: await tests.book({ keys, account: 'second' }),
+    config: ['--config', aFile('tocsin.yaml', text)],
+  }
+}
+
+async function listed(config: string[]): Promise<Record<string, unknown>[]> {
+  const { out } = await tocsin('feeds', 'list', '--output=json', ...config)
+  return JSON.parse(out) as Record<string, unknown>[]
+}
+
+/** A page of the feed's sweep, which began when the tail stood at `lateBeforeMs`. */
+function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
+  return {
+    sequence: 0,
+    sweep: { lateBeforeMs: Date.UTC(2026, 0, 2) },
+    walk: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
+  }
+}
+
+test('feeds list tells what each feed reads, of whatever type', async () => {
+  const { config } = await aScene()
+  const { out } = await tocsin('feeds', 'list', ...config)
+  expect(out.split('\n')).toEqual([
+    'brand (identifier group 1042, account main): has not polled yet',
+    'staff (credentials of identifier 77, account second): has not polled yet',
+    'leaks (credential search by login domain sso.example.com, account main): has not polled yet',
+    '',
+  ])
+  expect(await listed(config)).toMatchObject([
+    { feed: 'brand', type: 'events', identifier_group: 1042, paused: null },
+    { feed: 'staff', type: 'credentials', identifier: 77, sweep: null },
+    {
+      feed: 'leaks',
+      type: 'credential_search',
+      query: { type: 'auth_domain', fqdn: 'sso.example.com' },
+      sweep: { every_seconds: 86_400, last_completed: null, running_since: null },
+    },
+  ])
+})
+
+test('check tells the same of each feed', async () => {
+  const { config } = await aScene()
+  const { out } = await tocsin('check', ...config)
+  expect(out).toContain('  staff: credentials of identifier 77, account second, every 1 min\n')
+  const json = await tocsin('check', '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject({
+    feeds: [
+      { name: 'brand', type: 'events', identifier_group: 1042 },
+      { name: 'staff', type: 'credentials', identifier: 77 },
+      { name: 'leaks', type: 'credential_search', query: { fqdn: 'sso.example.com' } },
+    ],
+  })
+})
+
+test('feeds list tells how the sweep is, and what came late or was raised', async () => {
+  const { book, second, config } = await aScene()
+  const startedAtMs = Date.UTC(2026, 0, 3)
+  await takeIn(book, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
+  await takeIn(second, [routed({ uid: 'credential/1' })], { feed: 'staff' })
+  expect((await tocsin('feeds', 'list', ...config)).out).toContain('last sweep ended never')
+
+  const late = routed({ uid: 'leak/x/2', createdAtMs: Date.UTC(2026, 0, 1) })
+  const raised = routed({ uid: 'leak/x/1', severity: 'critical' })
+  await takeIn(book, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
+  const { out } = await tocsin('feeds', 'list', ...config)
+  expect(out).toContain('last sweep ended never, one runs since 2026-01-03 00:00:00 UTC')
+  expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the floor')
+  expect(out).toContain('of these 1 came late, 1 were raised in severity')
+  expect(out).toContain('sweeps are switched off')
+  expect((await listed(config))[0]).toMatchObject({
+    sweep: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
+    counts: { late: 1, raised: 1 },
+  })
+
+  await takeIn(book, [], { ...sweepPage(startedAtMs), sequence: 1 })
+  expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
+    /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/m,
+  )
+  expect((await listed(config))[0]).toMatchObject({
+    sweep: { last_completed: expect.any(String), running_since: null },
+  })
+})
+
+test('a paused feed says so with the reason, until it is resumed', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid: 'leak/x/1' })])
+  const { code, out } = await tocsin(
+    'feeds',
+    'pause',
+    'brand',
+    '--reason',
+    'a noisy source',
+    ...config,
+  )
+  expect(code).toBe(0)
+  expect(out).toMatch(/^brand is paused since \d{4}-\S+ \S+ UTC: a noisy source$/m)
+  expect(out).toContain('"tocsin feeds resume brand"')
+  expect((await peekFeed(book, 'brand', 0))?.paused).toMatchObject({ reason: 'a noisy source' })
+  const list = await tocsin('feeds', 'list', ...config)
+  expect(list.out).toMatch(
+    /^brand \(identifier group 1042, account main\): paused since \d{4}-\S+ \S+ UTC: a noisy source\n {2}lag \d/m,
+  )
+  expect((await listed(config))[0]).toMatchObject({
+    paused: { reason: 'a noisy source', since: expect.any(String) },
+  })
+
+  const resumed = await tocsin('feeds', 'resume', 'brand', ...config)
+  expect(resumed.out).toContain('brand is resumed')
+  expect((await peekFeed(book, 'brand', 0))?.paused).toBeUndefined()
+  expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('paused')
+})
+
+test('a feed that is paused again stays so since then, with the new reason', async () => {
+  const { book, config } = await aScene()
+  await pauseFeed(book, 'brand', { reason: 'first', sinceMs: Date.UTC(2026, 0, 1) })
+  const { out } = await tocsin(
+    'feeds',
+    'pause',
+    'brand',
+    '--reason= second ',
+    '--output=json',
+    ...config,
+  )
+  expect(JSON.parse(out)).toEqual({
+    feed: 'brand',
+    paused: { reason: 'second', since: '2026-01-01T00:00:00.000Z' },
+  })
+})
+
+test('a feed is paused in its own account, also before it ever polled', async () => {
+  const { book, second, config } = await aScene()
+  await tocsin('feeds', 'pause', 'staff', '--reason', 'not yet', ...config)
+  expect((await peekFeed(second, 'staff', 0))?.paused?.reason).toBe('not yet')
+  expect(await peekFeed(book, 'staff', 0)).toBeUndefined()
+  expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
+    /^staff \(.*\): paused since .* UTC: not yet$/m,
+  )
+})
+
+test('a pause moves neither the cursor nor what was read', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid: 'leak/x/1' })])
+  const before = await peekFeed(book, 'brand', 0)
+  await tocsin('feeds', 'pause', 'brand', '--reason', 'a while', ...config)
+  await tocsin('feeds', 'resume', 'brand', ...config)
+  expect(await peekFeed(book, 'brand', 0)).toEqual(before)
+})
+
+test('resuming a feed that is not paused changes nothing and says so', async () => {
+  const { book, config } = await aScene()
+  const { code, out } = await tocsin('feeds', 'resume', 'brand', '--output=json', ...config)
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).toEqual({ feed: 'brand', was_paused: false })
+  expect((await tocsin('feeds', 'resume', 'brand', ...config)).out).toBe('brand was not paused\n')
+  expect(await peekFeed(book, 'brand', 0)).toBeUndefined()
+})
+
+test.each([
+  ['an unknown feed', ['pause', 'brnd', '--reason', 'x'], 'no feed "brnd"; did you mean "brand"?'],
+  ['an unknown feed', ['resume', 'stff'], 'no feed "stff"; did you mean "staff"?'],
+  ['no reason', ['pause', 'brand'], "required option '--reason <text>' not specified"],
+  ['an empty reason', ['pause', 'brand', '--reason', ' '], 'Write up to 200 characters'],
+  ['a reason of two lines', ['pause', 'brand', '--reason', 'a\nb'], 'in one line'],
+])('%s is refused: feeds %j', async (_name, args, said) => {
+  const { book, config } = await aScene()
+  const { code, err } = await tocsin('feeds', ...args, ...config)
+  expect(err).toContain(said)
+  expect(code).toBe(2)
+  expect(await peekFeed(book, 'brand', 0)).toBeUndefined()
+})

@@ -1,0 +1,154 @@
+import { rmSync } from 'node:fs'
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { startRedis } from '../../support/redis.ts'
+import { kept, reloaded, startDaemon } from './daemon.ts'
+import { startTocsin, tocsinProcess } from './tocsin.ts'
+
+const tests = redisForTests()
+let sandbox: Sandbox
+let count = 0
+
+beforeAll(async () => {
+  sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+  })
+})
+afterAll(() => sandbox.close())
+
+interface Parts {
+  redisUrl?: string
+  feeds?: string[]
+  sinks?: string[]
+  more?: string
+}
+
+type Write = (parts?: Parts) => string
+
+/** Configurations of one prefix, so that what each writes is a later state of the one before. */
+function configurations(): Write {
+  const prefix = `reload${(count += 1)}`
+  return ({ redisUrl = tests.server.url, feeds = ['brand'], sinks = ['siem'], more = '' } = {}) => {
+    const sink = (name: string): string =>
+      `  ${name}: {type: webhook, url: '${sandbox.url}/hooks/${prefix}-${name}', secret: ${sandbox.webhookSecret}, allow_private: true}`
+    return `redis:
+  url: ${redisUrl}
+  prefix: ${prefix}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+feeds: {${feeds.map((name) => `${name}: {type: events, identifier_group: 1042, every: 5s}`).join(', ')}}
+sinks:
+${sinks.map(sink).join('\n')}
+route: {sinks: [${sinks.join(', ')}]}
+${more}`
+  }
+}
+
+/** Events that reached a sink of these configurations, in order of arrival. */
+function arrived(path: string): string[] {
+  return sandbox.received.webhook
+    .filter(({ to }) => to === `/hooks/${path}`)
+    .map(({ json }) => (json as { data: { uid: string } }).data.uid)
+}
+
+const success = /^tocsin_config_last_reload_successful (\d)$/m
+const successTime = /^tocsin_config_last_reload_success_timestamp_seconds (\S+)$/m
+
+test('a new feed, sink and route are taken up, and what is gone leaves the metrics', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  expect(await daemon.metrics()).toContain('tocsin_feed_poll_interval_seconds{feed="brand"} 5')
+  const event = sandbox.addEvent()
+  await vi.waitUntil(() => arrived('reload1-siem').includes(event.uid), { timeout: 20_000 })
+  daemon.reload(config({ feeds: ['staff'], sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines(reloaded)[0]).toMatchObject({
+    generation: 2,
+    feeds: { added: ['staff'], removed: ['brand'] },
+    sinks: { added: ['extra'] },
+    routes: { changed: ['root'] },
+  })
+  const body = await daemon.metrics()
+  expect(body).not.toMatch(/^tocsin_.*feed="brand"/m)
+  expect(body).toContain('tocsin_feed_lag_objective_seconds{feed="staff"} 300')
+  expect(body).toContain('tocsin_deliveries_total{sink="siem",outcome="delivered"} 1')
+  expect(body).toContain('tocsin_deliveries_total{sink="extra",outcome="dead"} 0')
+  const later = sandbox.addEvent()
+  await vi.waitUntil(() => arrived('reload1-extra').includes(later.uid), { timeout: 20_000 })
+  expect(arrived('reload1-siem').filter((uid) => uid === event.uid)).toHaveLength(1)
+})
+
+test('a file with mistakes is refused in the words of check, and a mended one is taken', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  const loadedAt = successTime.exec(await daemon.metrics())![1]
+  daemon.reload(config({ sinks: ['siem', 'extra'] }).replace('every: 5s', 'evry: 5s'))
+  await daemon.hasSaid(kept, 1)
+  const checked = await tocsinProcess('check', daemon.file)
+  const mistakes = daemon.lines(kept)[0]!['mistakes'] as string[]
+  expect(mistakes).toHaveLength(1)
+  expect(checked.err).toContain(mistakes[0])
+  const refused = await daemon.metrics()
+  expect(success.exec(refused)?.[1]).toBe('0')
+  expect(successTime.exec(refused)?.[1]).toBe(loadedAt)
+  expect(refused).toContain('tocsin_feed_polls_total{feed="brand"}')
+  expect(refused).not.toContain('sink="extra"')
+  daemon.reload(config({ sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 1)
+  const mended = await daemon.metrics()
+  expect(success.exec(mended)?.[1]).toBe('1')
+  expect(Number(successTime.exec(mended)?.[1])).toBeGreaterThan(Number(loadedAt))
+  expect(mended).toContain('sink="extra"')
+})
+
+test('a file that is gone is refused; one that is back as it was changes nothing', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  rmSync(daemon.file)
+  daemon.child.kill('SIGHUP')
+  await daemon.hasSaid(kept, 1)
+  expect(JSON.stringify(daemon.lines(kept))).toContain('there is no such file')
+  daemon.reload(`${config()}\n# as before`)
+  await daemon.says('configuration read again; nothing in it has changed')
+  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
+  expect(daemon.lines(reloaded)).toEqual([])
+})
+
+test('what only a restart can change is refused by name, with all else in the file', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  daemon.reload(config({ redisUrl: 'redis://:pass-word@127.0.0.1:1', sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(kept, 1)
+  expect(daemon.lines(kept)[0]!['mistakes']).toEqual([
+    `${daemon.file}:2:3 redis.url: cannot change while the process runs; restart to change it, or write what was there before`,
+  ])
+  expect(daemon.soFar()).not.toContain('pass-word')
+  expect(await daemon.metrics()).not.toContain('sink="extra"')
+})
+
+test('a configuration that comes while Redis is away is the one that begins', async () => {
+  const redis = await startRedis({ mayCrash: true })
+  onTestFinished(() => redis.stop())
+  await redis.kill()
+  const config = configurations()
+  const daemon = await startDaemon(
+    config({ redisUrl: redis.url }),
+    'redis is not reachable; waiting',
+  )
+  daemon.reload(config({ redisUrl: redis.url, feeds: ['brand', 'staff'] }))
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines('tocsin runs')).toEqual([])
+  await redis.restart()
+  await daemon.says('tocsin runs')
+  expect(daemon.lines('tocsin runs')).toMatchObject([{ generation: 1, feeds: 2 }])
+})
+
+test('a command that reads its configuration once ends with its terminal', async () => {
+  const { child, ended, says } = startTocsin('sandbox', '--port', '0')
+  await says('http://127.0.0.1')
+  child.kill('SIGHUP')
+  expect((await ended).code).toBe(0)
+})

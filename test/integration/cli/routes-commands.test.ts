@@ -1,0 +1,277 @@
+/** `routes show` and `routes explain`: of a file, and of what the ledger holds. */
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+let prefixes = 0
+
+const uid = 'paste/source.example/1'
+const hourMs = 3_600_000
+
+/** ISO 8601, so many hours from now. */
+function hence(hours: number): string {
+  return new Date(Date.now() + hours * hourMs).toISOString()
+}
+
+function configText(redisUrl: string, prefix: string): string {
+  return `redis: { url: "${redisUrl}", prefix: ${prefix} }
+accounts:
+  main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+  second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+feeds:
+  brand: { type: events, account: main, identifier_group: 1042, labels: { team: brand } }
+  executives: { type: events, account: main, identifier_group: 1043 }
+sinks:
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  oncall: { type: email, smtp: "smtp://u:hush-hush@127.0.0.1", from: a@b.example, to: [c@d.example] }
+route:
+  sinks: [oncall]
+  routes:
+    - { name: trial, matchers: ['type="paste"'], sinks: [soc, oncall], stage: shadow }
+    - { name: urgent, matchers: ['severity>=high', 'tag="vip"'], sinks: [soc] }
+    - name: brand
+      matchers: ['team="brand"']
+      group_by: [identifier, tag]
+      group_wait: 1m
+      mute_time_intervals: [this-century]
+      routes: [{ name: alone, matchers: ['severity=info'], group_wait: 0s }]
+time_intervals: { this-century: [{ years: ['2020:2099'] }] }
+inhibit_rules:
+  - { source_matchers: ['type="ransomleak"'], target_matchers: ['type="paste"'], window: 1h }
+  - { name: pastes, source_matchers: ['type="paste"'], target_matchers: ['type="chat"'], equal: [identifier], window: 2h }
+silences:
+  - { matchers: ['type="paste"'], starts: ${hence(-1)}, until: ${hence(1)}, owner: jo, reason: 'known campaign', severity: medium }
+  - { matchers: ['type="chat"'], until: ${hence(-24)}, owner: al, reason: 'of yesterday', severity: low }
+`
+}
+
+interface Scene {
+  book: Book
+  config: [string, string]
+}
+
+async function aScene(): Promise<Scene> {
+  const prefix = `routes${(prefixes += 1)}`
+  const book = await tests.book({ keys: createKeys(prefix) })
+  return { book, config: ['--config', aFile('tocsin.yaml', configText(tests.server.url, prefix))] }
+}
+
+interface Way {
+  feed: string
+  visits: { route: string; taken: boolean; failed: unknown }[]
+  decisions: Record<string, unknown>[]
+  destinations: unknown[]
+  silence: { owner: string } | null
+  inhibits: string[]
+  may_be_inhibited_by: string[]
+}
+
+async function waysOf(...args: string[]): Promise<Way[]> {
+  const { code, out, err } = await tocsin('routes', 'explain', '--output=json', ...args)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return JSON.parse(out) as Way[]
+}
+
+/** An item as the search gives it. */
+function anItem(overrides: { severity?: string; type?: string } = {}): string {
+  const { severity = 'medium', type = 'paste' } = overrides
+  return JSON.stringify({
+    metadata: { uid: `${type}/source.example/1`, type, severity },
+    identifiers: [{ id: 7, name: 'example.com' }],
+  })
+}
+
+test('routes show has the tree with its grouping, mutes and stages, silences and rules', async () => {
+  const { config } = await aScene()
+  const { code, out } = await tocsin('routes', 'show', ...config)
+  expect(code).toBe(0)
+  expect(out.split('\n').slice(0, 9)).toEqual([
+    'root: the rest → oncall',
+    '    grouped by feed, type: after 10 s, then every 5 min at the most',
+    '  trial (shadow: recorded, never sent): type="paste" → soc, oncall',
+    '  urgent: severity>=high and tag="vip" → soc',
+    '  brand: team="brand" → oncall',
+    '      grouped by identifier, tag: after 1 min, then every 5 min at the most',
+    '      muted by this-century: held until it is over',
+    '    alone: severity=info → oncall',
+    '        every event by itself, at once',
+  ])
+  expect(out).toMatch(/^ {2}c[0-9a-f]{8} \(active\): type="paste", up to medium, .* jo: known/m)
+  expect(out).toMatch(/^ {2}c[0-9a-f]{8} \(over\): type="chat"/m)
+  expect(out).toContain(
+    'inhibit.1: type="ransomleak" keeps back type="paste", for 1 h\n  pastes: type="paste" keeps back type="chat" with the same identifier, for 2 h',
+  )
+  expect(out).not.toContain('hush-hush')
+})
+
+test('routes show gives machines the tree with all that is inherited', async () => {
+  const { config } = await aScene()
+  const { out } = await tocsin('routes', 'show', '--output=json', ...config)
+  const tree = JSON.parse(out) as { root: { routes: { routes: unknown[] }[] }; silences: unknown[] }
+  expect(tree.root).toMatchObject({ name: 'root', group_by: ['feed', 'type'], stage: 'live' })
+  expect(tree.root.routes[2]?.routes[0]).toMatchObject({
+    name: 'alone',
+    sinks: ['oncall'],
+    group_by: ['identifier', 'tag'],
+    group_wait_seconds: 0,
+    group_interval_seconds: 300,
+    mute_time_intervals: [],
+  })
+  expect(tree.silences).toMatchObject([{ owner: 'jo', origin: 'config' }, { owner: 'al' }])
+})
+
+test('routes explain tells of an event in a file which way it takes, and what keeps it back', async () => {
+  const { config } = await aScene()
+  const file = aFile('event.json', anItem())
+  const args = ['--event', file, '--feed', 'brand', ...config]
+  const [way] = await waysOf(...args)
+  expect(way).toMatchObject({
+    uid,
+    feed: 'brand',
+    account: 'main',
+    silence: { owner: 'jo' },
+    inhibits: ['pastes'],
+    may_be_inhibited_by: ['inhibit.1'],
+    destinations: [
+      { sink: 'oncall', destination: 'c@d.example', routes: ['brand', 'trial'], is_shadow: false },
+      { sink: 'soc', destination: 'soc', routes: ['trial'], is_shadow: true },
+    ],
+  })
+  expect(way?.visits.map(({ route, taken }) => [route, taken])).toEqual([
+    ['root', false],
+    ['trial', true],
+    ['urgent', false],
+    ['brand', true],
+    ['alone', false],
+  ])
+  expect(way?.visits[2]?.failed).toEqual({ matcher: 'severity>=high', actual: ['medium'] })
+  expect(way?.decisions).toMatchObject([
+    { route: 'trial', stage: 'shadow', group: { feed: 'brand', type: 'paste' }, muted_until: null },
+    {
+      route: 'brand',
+      stage: 'live',
+      why: ['team="brand"'],
+      group: { identifier: 'example.com', tag: '' },
+      muted_until: expect.stringMatching(/^2\d{3}-/),
+      on_mute: 'hold',
+    },
+  ])
+})
+
+test('routes explain says the same to people', async () => {
+  const { config } = await aScene()
+  const file = aFile('event.json', anItem())
+  const { out } = await tocsin('routes', 'explain', '--event', file, '--feed', 'brand', ...config)
+  const lines = [
+    '  root: matches, and a route below takes it',
+    '    trial: takes it',
+    '    urgent: no, not severity>=high: it has "medium"',
+    '    brand: takes it; those behind are not asked',
+    '      alone: no, not severity=info: it has "medium"',
+    '  root > trial (shadow): type="paste" → soc, oncall',
+    '  root > brand: team="brand" → oncall',
+    '    grouped by identifier, tag: after 1 min, then every 5 min at the most; its group: identifier="example.com" tag=""',
+    '  oncall, c@d.example, by brand, trial',
+    '  soc, by trial: recorded, never sent',
+    '  by inhibit.1, where its source came within 1 h before',
+    '  as the source of pastes it keeps others back for 2 h',
+  ]
+  for (const line of lines) expect(out.split('\n')).toContain(line)
+  expect(out).toMatch(/^ {4}muted until 2\d{3}-.*: held$/m)
+  expect(out).toMatch(/^ {2}by a silence:\n {4}c[0-9a-f]{8} \(active\)/m)
+})
+
+test('a silence keeps nothing back that is above its severity', async () => {
+  const { config } = await aScene()
+  const severe = aFile('event.json', anItem({ severity: 'high' }))
+  const [way] = await waysOf('--event', severe, '--feed', 'executives', ...config)
+  expect(way?.silence).toBeNull()
+  expect(way?.decisions).toMatchObject([{ route: 'root' }, { route: 'trial' }])
+})
+
+test('an event may come by standard input', async () => {
+  const { config } = await aScene()
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const stop = new AbortController().signal
+  input.end(anItem({ severity: 'info' }))
+  const args = ['routes', 'explain', '--event=-', '--feed=brand', '--output=json', ...config]
+  expect(await runProgram(args, { input, output, errors, stop })).toBe(0)
+  output.end()
+  expect(JSON.parse(await text(output))).toMatchObject([
+    { decisions: [{ route: 'trial' }, { route: 'alone', group: null, group_wait_seconds: 0 }] },
+  ])
+})
+
+test('a stored event is asked about as each feed that showed it, or as the one named', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })])
+  await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })], { feed: 'executives' })
+  const both = await waysOf('--uid', 'paste/source[.]example/1', ...config)
+  expect(both.map(({ feed, decisions }) => [feed, decisions.map(({ route }) => route)])).toEqual([
+    ['brand', ['trial', 'brand']],
+    ['executives', ['root', 'trial']],
+  ])
+  const one = await waysOf('--uid', uid, '--feed', 'executives', '--account', 'main', ...config)
+  expect(one.map(({ feed }) => feed)).toEqual(['executives'])
+})
+
+test('a feed that the file no longer has is asked about with the labels it had', async () => {
+  const { book, config } = await aScene()
+  const event = routed({ uid, type: 'chat', severity: 'low' })
+  await takeIn(book, [event], { feed: 'gone', labels: { team: 'brand' } })
+  const [way] = await waysOf('--uid', uid, ...config)
+  expect(way).toMatchObject({ feed: 'gone', decisions: [{ route: 'brand' }] })
+})
+
+test('an event that is not known, or of which only the story is left, ends with 1', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid })])
+  const args = ['routes', 'explain', ...config, '--uid']
+  expect(await tocsin(...args, 'paste/other/1')).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('was never taken in'),
+  })
+  expect((await tocsin(...args, uid, '--account', 'second')).code).toBe(1)
+  await book.redis.del(book.key('pay', book.digests.recordId(uid)))
+  expect(await tocsin(...args, uid)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('its content is no longer kept (retention.payload)'),
+  })
+})
+
+test.each([
+  ['nothing', [], 'name an event: either --uid <uid> or --event <file>'],
+  ['both', ['--uid=a/b/c', '--event=-'], 'name an event: either --uid'],
+  [
+    'no feed among several',
+    ['--event=FILE'],
+    'with --feed which feed brings it: brand, executives',
+  ],
+  ['an unknown feed', ['--uid=a/b/c', '--feed=brnd'], 'no feed "brnd"; did you mean "brand"?'],
+  ['an account beside a file', ['--event=FILE', '--account=main'], '--account goes with --uid'],
+  ['a file that is not there', ['--event=/nowhere', '--feed=brand'], 'there is no such file'],
+  ['what is no JSON', ['--event=FILE', '--feed=brand'], 'not JSON; write one item of a search'],
+])('routes explain refuses %s', async (_what, args, said) => {
+  const { config } = await aScene()
+  const file = aFile('event.json', '{"password": hush-hush')
+  const given = args.map((arg) => arg.replace('FILE', file))
+  const { code, err } = await tocsin('routes', 'explain', ...given, ...config)
+  expect(err).toContain(said)
+  expect(err).not.toContain('hush-hush')
+  expect(code).toBe(2)
+})
+
+test('routes explain says what makes a text no event', async () => {
+  const { config } = await aScene()
+  const file = aFile('event.json', '{"metadata": {"type": "paste"}}')
+  const args = ['--event', file, '--feed', 'brand', ...config]
+  const { code, err } = await tocsin('routes', 'explain', ...args)
+  expect(err).toMatch(/not an event: metadata\.uid: .*; write one item of a search answer/)
+  expect(code).toBe(2)
+})

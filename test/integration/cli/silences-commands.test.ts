@@ -1,0 +1,188 @@
+/** `silences list|add|expire`, and that the routes' own commands know of what was made by command. */
+import { expect, test } from 'vitest'
+import { readSilences } from '../../../src/app/live-silences.ts'
+import { writeSilence } from '../../../src/ledger/silence-store.ts'
+import type { Silence } from '../../../src/routing/silences.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { freePort } from '../../support/redis.ts'
+import { aSocScene, type SocScene } from './soc-scene.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+const hourMs = 3_600_000
+const why = ['--reason=known campaign', '--owner=jo', '--severity=medium']
+
+async function add({ config }: SocScene, ...args: string[]): Promise<string> {
+  const { code, out, err } = await tocsin('silences', 'add', ...args, '--output=json', ...config)
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return (JSON.parse(out) as { id: string }).id
+}
+
+async function made({ book, keys }: SocScene): Promise<Silence[]> {
+  return (await readSilences(book.redis, keys)).silences
+}
+
+test('a silence that is added holds from now on, for as long as it says', async () => {
+  const scene = await aSocScene(tests)
+  const { code, out } = await tocsin(
+    'silences',
+    'add',
+    'type="paste"',
+    'team="brand"',
+    '--for=2h',
+    ...why,
+    ...scene.config,
+  )
+  expect(code).toBe(0)
+  const [silence] = await made(scene)
+  expect(silence).toMatchObject({
+    id: expect.stringMatching(/^s[a-z0-9]{6}$/),
+    owner: 'jo',
+    reason: 'known campaign',
+    maxSeverity: 'medium',
+    origin: 'command',
+  })
+  expect(silence!.matchers.map(({ text }) => text)).toEqual(['type="paste"', 'team="brand"'])
+  expect(silence!.endsAtMs - silence!.startsAtMs).toBe(2 * hourMs)
+  expect(out).toContain(
+    `silence ${silence!.id} begins within seconds; "tocsin silences expire ${silence!.id}" ends it\n`,
+  )
+  expect(out).toContain(`  ${silence!.id} (active): type="paste" and team="brand", up to medium, `)
+})
+
+test('it tells what it would have silenced of the last 24 h, by severity and label too', async () => {
+  const scene = await aSocScene(tests)
+  const { book, second, config } = scene
+  const paste = { type: 'paste', severity: 'low' }
+  await scene.show(
+    ['soc'],
+    [
+      { uid: 'a/b/1', ...paste },
+      { uid: 'a/b/2', ...paste, severity: 'high' },
+      { uid: 'a/b/3', severity: 'low', type: 'chat' },
+      { uid: 'a/b/4', ...paste },
+    ],
+  )
+  await scene.show(['soc'], [{ uid: 'a/b/1', ...paste }], second)
+  const old = book.key('rec', book.digests.recordId('a/b/4'))
+  const record = JSON.parse((await book.redis.get(old)) ?? '') as { t: number }
+  await book.redis.set(old, JSON.stringify({ ...record, t: record.t - 25 * hourMs }))
+  const matchers = ['type="paste"', 'team="brand"']
+  const { out } = await tocsin('silences', 'add', ...matchers, '--for=1h', ...why, ...config)
+  expect(out).toContain(
+    '  of the 4 events taken in during the last 24 h it would have silenced 2\n',
+  )
+})
+
+test('the list has those of the file and those of commands, what holds now first', async () => {
+  const scene = await aSocScene(tests)
+  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
+  const { out } = await tocsin('silences', 'list', ...scene.config)
+  const [first, second] = out.split('\n')
+  expect(first).toMatch(new RegExp(`^  ${id} \\(active\\): .* jo: known campaign$`))
+  expect(second).toMatch(/^ {2}c[0-9a-f]{8} \(over\): type="chat", .* \(of the file\)$/)
+  const json = await tocsin('silences', 'list', '--output=json', ...scene.config)
+  expect(JSON.parse(json.out)).toMatchObject([
+    { id, phase: 'active', origin: 'command', matchers: ['type="paste"'] },
+    { phase: 'over', origin: 'config' },
+  ])
+})
+
+test('what cannot be read as a silence is listed as such', async () => {
+  const { book, keys, config } = await aSocScene(tests)
+  await writeSilence(book.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
+  const { out } = await tocsin('silences', 'list', ...config)
+  expect(out).toContain('odd cannot be read: it silences nothing')
+})
+
+test('an expired silence ends now and stays listed as over', async () => {
+  const scene = await aSocScene(tests)
+  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
+  const { code, out } = await tocsin('silences', 'expire', id, ...scene.config)
+  expect({ code, out }).toEqual({ code: 0, out: `${id} ends within seconds\n` })
+  expect((await made(scene))[0]!.endsAtMs).toBeLessThanOrEqual(Date.now() + 5_000)
+  expect((await tocsin('silences', 'list', ...scene.config)).out).toContain(`${id} (over)`)
+  const again = await tocsin('silences', 'expire', id, ...scene.config)
+  expect(again).toMatchObject({ code: 0, out: `${id} was over already\n` })
+})
+
+test('one of the file is not expired by command: its line is named', async () => {
+  const scene = await aSocScene(tests)
+  const [silence] = scene.parsed.silences
+  const { code, err } = await tocsin('silences', 'expire', silence!.id, ...scene.config)
+  expect(err).toMatch(/tocsin\.yaml:\d+:\d+ silences\[0\]: c[0-9a-f]{8} is a silence of the file; /)
+  expect(err).toContain('remove it there')
+  expect(code).toBe(2)
+})
+
+test.each([
+  ['no end', ['type="x"'], 'either --for <span>, such as 2h, or --until <time>'],
+  ['two ends', ['type="x"', '--for=1h', '--until=2999-01-01'], 'either --for <span>'],
+  ['no matcher', ['--for=1h'], "missing required argument 'matchers'"],
+  ['what is no matcher', ['type is x', '--for=1h'], 'type is x: '],
+  ['an unknown name', ['tpye="x"', '--for=1h'], 'tpye="x": neither a name of an event nor a label'],
+  ['a word for a span', ['type="x"', '--for=long'], '--for: not a duration; write a number and'],
+  ['more than 30 days', ['type="x"', '--for=31d'], '--for: more than 30 days after it begins'],
+  ['a time that has passed', ['type="x"', '--until=2026-01-01'], 'has passed; name a time that'],
+  ['what is no time', ['type="x"', '--until=noon'], '"noon" is not a time; write a time such as'],
+  ['an unknown severity', ['type="x"', '--for=1h', '--severity=bad'], '--severity: '],
+])('silences add refuses %s', async (_name, args, said) => {
+  const scene = await aSocScene(tests)
+  const { code, err } = await tocsin('silences', 'add', ...why, ...args, ...scene.config)
+  expect(err).toContain(said)
+  expect(code).toBe(2)
+  expect(await made(scene)).toEqual([])
+})
+
+test.each(['--reason=x', '--severity=low'])('silences add wants more than %s', async (option) => {
+  const { config } = await aSocScene(tests)
+  const { code, err } = await tocsin('silences', 'add', 'type="x"', '--for=1h', option, ...config)
+  expect(err).toMatch(/required option '--(reason <text>|severity <ceiling>)' not specified/)
+  expect(code).toBe(2)
+})
+
+test('silences expire names the nearest id', async () => {
+  const scene = await aSocScene(tests)
+  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
+  const { code, err } = await tocsin('silences', 'expire', id.slice(0, -1), ...scene.config)
+  expect(err).toBe(`there is no silence "${id.slice(0, -1)}"; did you mean "${id}"?\n`)
+  expect(code).toBe(2)
+})
+
+const item = JSON.stringify({
+  metadata: { uid: 'paste/source.example/1', type: 'paste', severity: 'low' },
+})
+
+test('routes show and routes explain know of silences made by command', async () => {
+  const scene = await aSocScene(tests)
+  const event = ['--event', aFile('event.json', item)]
+  const before = await tocsin('routes', 'explain', ...event, ...scene.config)
+  expect(before.out).toContain('  by no silence and no inhibit rule\n')
+  const id = await add(scene, 'type="paste"', '--for=2h', ...why)
+  expect((await tocsin('routes', 'show', ...scene.config)).out).toContain(`${id} (active)`)
+  const after = await tocsin('routes', 'explain', ...event, ...scene.config)
+  expect(after.out).toMatch(new RegExp(`  by a silence:\n +${id} \\(active\\)`))
+  const json = await tocsin('routes', 'explain', ...event, '--output=json', ...scene.config)
+  expect(JSON.parse(json.out)).toMatchObject([
+    { silence: { id, origin: 'command' }, silences_by_command_known: true },
+  ])
+})
+
+test('without Redis they say that such silences are not known', async () => {
+  const port = await freePort()
+  const { config } = await aSocScene(tests, (text) =>
+    text.replace(/redis:\/\/[^"]+/, `redis://user:pass-word@127.0.0.1:${port}`),
+  )
+  const event = ['--event', aFile('event.json', item)]
+  for (const command of [['show'], ['explain', ...event]]) {
+    const { code, out } = await tocsin('routes', ...command, ...config)
+    expect(out).toContain(
+      `  silences made by command are not known: redis.url: Redis at 127.0.0.1:${port} is not reachable`,
+    )
+    expect(out).not.toContain('pass-word')
+    expect(code).toBe(0)
+  }
+  const json = await tocsin('routes', 'show', '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject({ silences_by_command_known: false })
+})

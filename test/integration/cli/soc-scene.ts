@@ -1,0 +1,112 @@
+/** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
+import { collectingSinks } from '../../../src/app/build-flusher.ts'
+import { destinationsBySink } from '../../../src/cli/destination-labels.ts'
+import type { Config } from '../../../src/config/config.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import { placeItem } from '../../../src/digest/placement.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { RoutedEvent } from '../../../src/intake/intake.ts'
+import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { routed, takeIn, type RedisForTests } from '../../support/ledger.ts'
+import { aFile } from './tocsin.ts'
+
+export interface SocScene {
+  keys: Keys
+  book: Book
+  second: Book
+  parsed: Config
+  /** What every command is told. */
+  config: [string, string]
+  /** Takes events in for sinks, each where its sink collects, as a page of `main` or another book. */
+  show(sinks: string[], events: Partial<ThreatEvent>[], book?: Book): Promise<void>
+  /** Ends one attempt at everything of a sink that is due. */
+  attempt(sink: string, result: Outcome): Promise<void>
+}
+
+let prefixes = 0
+
+export async function aSocScene(
+  tests: RedisForTests,
+  change: (text: string) => string = (text) => text,
+): Promise<SocScene> {
+  const prefix = `soc${(prefixes += 1)}`
+  const keys = createKeys(prefix)
+  const text = change(configText(tests.server.url, prefix))
+  const { config: parsed } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
+  const [book, second] = [await tests.book({ keys }), await tests.book({ keys, account: 'second' })]
+  const place = await placer(parsed)
+  return {
+    keys,
+    book,
+    second,
+    parsed,
+    config: ['--config', aFile('tocsin.yaml', text)],
+    async show(sinks, events, into = book) {
+      const routedEvents = events.map((event) => place(event, sinks))
+      await takeIn(into, routedEvents, { labels: { team: 'brand' } })
+    },
+    async attempt(sink, result) {
+      for (const ref of await book.redis.zrange(book.key('due', sink), '0', '-1')) {
+        await beginAttempt(book, ref, 't', 30_000)
+        await settleAttempt(book, { ref, token: 't', replica: 'r1' }, result)
+      }
+    },
+  }
+}
+
+async function placer(
+  config: Config,
+): Promise<(event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent> {
+  const destinations = await destinationsBySink(config)
+  const collecting = collectingSinks(
+    { config },
+    new Map([...destinations].map(([name, of]) => [name, { destinations: of }])),
+  )
+  return (overrides, sinks) => {
+    const plan = routed(
+      overrides,
+      sinks.flatMap((sink) => destinations.get(sink)?.map(({ id }) => id) ?? [sink]),
+    )
+    const items = plan.items.map((item) => {
+      const sink = collecting.get(item.sink)
+      const asked = { destination: item.destination, severity: plan.event.severity }
+      const grouping = { route: 'root', waitMs: 0, labels: {} }
+      const where = { ...asked, feed: 'brand', isBacklog: false }
+      return sink ? { ...item, ...placeItem(sink, where, grouping, Date.now()) } : item
+    })
+    return { ...plan, items }
+  }
+}
+
+function configText(redisUrl: string, prefix: string): string {
+  return `redis: { url: "${redisUrl}", prefix: ${prefix} }
+accounts:
+  main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+  second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+feeds:
+  brand: { type: events, account: main, identifier_group: 1042, labels: { team: brand } }
+sinks:
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  siem: { type: webhook, url: "https://siem.example.com/hook", batch: { max: 10, wait: 1s } }
+  lake: { type: webhook, url: "https://lake.example.com/hook" }
+  oncall:
+    type: email
+    smtp: "smtp://u:hush-hush@127.0.0.1"
+    from: tocsin@example.com
+    to: [ann@example.com, bob@example.com]
+    digest: { schedule: '0 8 * * *', immediate: critical }
+  news:
+    type: slack
+    url: "https://hooks.slack.com/services/T0/B1/hush-hush"
+    digest: { schedule: '0 8 * * *', send_empty: false }
+route: { sinks: [soc, siem, lake, oncall, news] }
+silences:
+  - matchers: ['type="chat"']
+    until: 2026-01-01T00:00:00Z
+    owner: al
+    reason: of yesterday
+    severity: low
+`
+}

@@ -1,0 +1,89 @@
+import { describe, expect, test } from 'vitest'
+import { aggregationsOf, mistakesIn } from '../../support/alert-rules.ts'
+import { queriesOf, readDashboard, type Panel } from '../../support/dashboard.ts'
+
+const dashboard = readDashboard()
+const { panels } = dashboard
+const variables = dashboard.templating.list
+const queries = queriesOf(dashboard)
+
+function overlap(one: Panel['gridPos'], other: Panel['gridPos']): boolean {
+  const inX = one.x < other.x + other.w && other.x < one.x + one.w
+  const inY = one.y < other.y + other.h && other.y < one.y + one.h
+  return inX && inY
+}
+
+describe('the grid', () => {
+  test('every panel has an id of its own', () => {
+    const ids = panels.map(({ id }) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('no panel covers another or leaves the 24 columns', () => {
+    const covered = panels.flatMap((panel, at) =>
+      panels
+        .slice(at + 1)
+        .filter((other) => overlap(panel.gridPos, other.gridPos))
+        .map((other) => [panel.title, other.title]),
+    )
+    expect(covered).toEqual([])
+    expect(panels.filter(({ gridPos: { x, w } }) => x < 0 || x + w > 24)).toEqual([])
+  })
+
+  test('the rows stand in the order in which they are asked: feed lag right after the health', () => {
+    const rows = panels.filter(({ type }) => type === 'row').map(({ title }) => title)
+    expect(rows).toEqual([
+      'Health',
+      'Feed lag',
+      'API budget',
+      'Intake',
+      'Delivery',
+      'Digests',
+      'Suppression',
+      'Trust',
+    ])
+    const heights = panels.map(({ gridPos }) => gridPos.y)
+    expect(heights).toEqual(heights.toSorted((a, b) => a - b))
+  })
+})
+
+describe('variables', () => {
+  test('are the data source, the job, the feed and the sink', () => {
+    expect(variables.map(({ name }) => name)).toEqual(['datasource', 'job', 'feed', 'sink'])
+  })
+
+  test('ask for metrics that exist', () => {
+    const asked = variables.flatMap(({ query }) => (typeof query === 'string' ? [] : [query.query]))
+    expect(asked.length).toBe(3)
+    expect(asked.flatMap(mistakesIn)).toEqual([])
+  })
+
+  test('every panel reads from the chosen data source', () => {
+    const uids = panels.flatMap(({ datasource, targets = [] }) => [
+      ...(datasource ? [datasource.uid] : []),
+      ...targets.map((target) => target.datasource.uid),
+    ])
+    expect(uids.length).toBeGreaterThan(50)
+    expect(new Set(uids)).toEqual(new Set(['${datasource}']))
+  })
+})
+
+describe.each(queries)('$name', ({ expr, legend }) => {
+  test('names metrics that exist, with labels that they have', () => {
+    expect(mistakesIn(expr)).toEqual([])
+  })
+
+  test('selects the job in every series, and uses no variable that does not exist', () => {
+    const series = expr.match(/\btocsin_\w+|\bup\b/g) ?? []
+    expect(expr.match(/job=~"\$job"/g)).toHaveLength(series.length)
+    const known = new Set([...variables.map(({ name }) => name), '__range', '__rate_interval'])
+    const used = [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name ?? '')
+    expect(used.filter((name) => !known.has(name))).toEqual([])
+  })
+
+  test('has a legend of labels that the result carries', () => {
+    const carried = aggregationsOf(expr).flatMap(({ labels }) => labels)
+    const said = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '')
+    expect(said.filter((label) => !carried.includes(label))).toEqual([])
+  })
+})

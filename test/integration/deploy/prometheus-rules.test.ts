@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import {
+  aggregationsOf,
+  alertRules,
+  mistakesIn,
+  prometheusFolder,
+  ruleCases,
+  ruleTestFiles,
+} from '../../support/alert-rules.ts'
+import { isInstalled } from '../../support/tools.ts'
+
+const run = promisify(execFile)
+const hasPromtool = isInstalled('promtool', 'prometheus')
+const rules = alertRules()
+const cases = ruleCases()
+const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
+
+async function promtool(...args: string[]): Promise<string> {
+  const { stdout, stderr } = await run('promtool', args, { cwd: prometheusFolder })
+  return stdout + stderr
+}
+
+describe.skipIf(!hasPromtool)('promtool', () => {
+  test('accepts the configuration and the rules', async () => {
+    expect(await promtool('check', 'config', 'prometheus.yml')).toContain('SUCCESS')
+  })
+
+  test.each(ruleTestFiles())(
+    'finds every case of %s as it says',
+    async (file) => {
+      expect(await promtool('test', 'rules', file)).toContain('SUCCESS')
+    },
+    120_000,
+  )
+})
+
+describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {
+  test('has a case that fires and one that stays silent', () => {
+    for (const [kind, isFiring] of [
+      ['fires', true],
+      ['stays silent', false],
+    ] as const) {
+      const own = cases.filter(({ name }) => name.startsWith(`${alert} ${kind}: `))
+      expect(own, `${alert} ${kind}`).not.toEqual([])
+      for (const { promql_expr_test: asked } of own) {
+        expect(asked.map((one) => one.expr)).toEqual([
+          `ALERTS{alertname="${alert}", alertstate="firing"}`,
+        ])
+        expect(asked.every(({ exp_samples: samples }) => samples.length > 0)).toBe(isFiring)
+      }
+    }
+  })
+
+  test('names metrics that exist, with labels that they have', () => {
+    expect(mistakesIn(expr)).toEqual([])
+  })
+
+  test('has a severity, and says what is wrong, what it means and what to do', () => {
+    expect(['critical', 'warning', 'info']).toContain(labels['severity'])
+    expect(Object.keys(annotations).toSorted()).toEqual(['description', 'remedy', 'summary'])
+  })
+
+  test('stands in README with its severity', () => {
+    expect(readme).toContain(`\n| \`${alert}\` | ${labels['severity']} | `)
+  })
+
+  test('speaks only of labels that the alert carries', () => {
+    const aggregated = aggregationsOf(expr).flatMap((aggregation) => aggregation.labels)
+    const carried = aggregated.length > 0 ? aggregated : ['job', 'instance']
+    const said = Object.values(annotations).flatMap((text) =>
+      [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label),
+    )
+    expect(said.filter((label) => !carried.includes(label ?? ''))).toEqual([])
+  })
+})
+
+test('no case is for an alert that does not exist, and no alert stands there twice', () => {
+  const names = rules.map(({ alert }) => alert)
+  expect(new Set(names).size).toBe(names.length)
+  const tested = cases.map(({ name }) => name.split(' ')[0] ?? '')
+  expect(tested.filter((name) => !names.includes(name))).toEqual([])
+})
+
+describe('an expression is wrong', () => {
+  test.each([
+    ['sum(tocsin_no_such_total)', ['no metric tocsin_no_such_total']],
+    ['tocsin_dead_letters{feed="x"}', ['tocsin_dead_letters has no label feed']],
+    ['max by (job, sink) (tocsin_feed_paused)', ['tocsin_feed_paused has no label sink']],
+    ['tocsin_dead_letters_bucket', ['no metric tocsin_dead_letters_bucket']],
+    ['vector(1)', ['no metric at all']],
+  ])('where it says %s', (expr, mistakes) => {
+    expect(mistakesIn(expr)).toEqual(mistakes)
+  })
+
+  test('and right where names and labels are those of the table', () => {
+    const quantile =
+      'histogram_quantile(0.9, sum by (le, feed) (rate(tocsin_event_match_to_fetch_seconds_bucket{feed=~"a|b"}[5m])))'
+    expect(mistakesIn(quantile)).toEqual([])
+  })
+})

@@ -1,0 +1,244 @@
+import { expect, test } from 'vitest'
+import type { Verdict } from '../../../src/digest/gate.ts'
+import type { SinkDigest } from '../../../src/digest/placement.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
+import {
+  aGatheringRig,
+  type GatheringRig,
+  type GatheringRigOptions,
+} from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const given = redisForTests()
+
+const dayMs = 86_400_000
+
+interface Rig extends GatheringRig {
+  books: Book[]
+  oncall: RehearsedSink
+  show(book: Book, ...events: Partial<ThreatEvent>[]): Promise<void>
+  /** Sets the clock to the n-th 08:00 UTC from now, and a little. */
+  toMorning(n: number): void
+}
+
+const everyMorning: SinkDigest = {
+  schedule: createSchedule({ cron: '0 8 * * *', timeZone: 'UTC' }),
+  timeZone: 'UTC',
+  immediate: 'critical',
+  sendsEmpty: true,
+  maxItems: 5,
+}
+
+async function aRig(
+  { digest = {}, recipients = 1, accounts = 1 } = {} as {
+    digest?: Partial<SinkDigest>
+    recipients?: number
+    accounts?: number
+  },
+  options: Partial<GatheringRigOptions> = {},
+): Promise<Rig> {
+  const keys = given.keys()
+  const books: Book[] = []
+  for (let i = 0; i < accounts; i += 1) books.push(await given.book({ keys, account: `a${i}` }))
+  const oncall = aRehearsedSink('oncall', {
+    type: 'email',
+    destinations: Array.from({ length: recipients }, (_, i) => ({
+      id: `oncall:${i}`,
+      label: `${i}`,
+    })),
+  })
+  const digests = { oncall: { ...everyMorning, ...digest } }
+  const rig = aGatheringRig({
+    redis: given.redis,
+    keys,
+    books,
+    sinks: [oncall],
+    digests,
+    ...options,
+  })
+  const startMs = Date.now()
+  const firstMs = everyMorning.schedule.next(startMs)
+  const to = oncall.destinations.map(({ id }) => id)
+  await rig.ensureDigests()
+  return Object.assign(rig, {
+    books,
+    oncall,
+    async show(book: Book, ...events: Partial<ThreatEvent>[]) {
+      const routed = events.map((event) => rig.event(event, { sinks: to }))
+      const { made } = (await takeIn(book, routed)) as { made: { ref: string; kind: string }[] }
+      for (const { ref, kind } of made) if (kind === 'single') await rig.deliver(ref, book)
+    },
+    toMorning(n: number) {
+      rig.clock.aheadMs = firstMs + (n - 1) * dayMs + 2_000 - Date.now()
+    },
+  })
+}
+
+function uids(count: number, from = 0): Partial<ThreatEvent>[] {
+  return Array.from({ length: count }, (_, i) => ({ uid: `paste/site/${from + i}` }))
+}
+
+test('a digest carries what its window collected, once, and the next one what came after', async () => {
+  const rig = await aRig()
+  const [book] = rig.books
+  await rig.show(book!, ...uids(3))
+  expect(await rig.flush()).toBe(0)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  await rig.show(book!, ...uids(2, 10))
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([3, 2])
+  const [first, second] = rig.oncall.received.map(({ summary }) => summary!.digest!)
+  expect(second!.fromMs).toBe(first!.toMs)
+  expect(first).toMatchObject({ isLate: false, timeZone: 'UTC', held: 0, dead: 0 })
+  expect((await expectConservation(book!)).sinks['oncall']!.delivered).toBe(5)
+})
+
+test('an empty digest comes too, unless it is not wanted', async () => {
+  const rig = await aRig()
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary!.total).toBe(0)
+  const quiet = await aRig({ digest: { sendsEmpty: false } })
+  quiet.toMorning(1)
+  expect(await quiet.flush()).toBe(0)
+  await quiet.show(quiet.books[0]!, ...uids(1))
+  quiet.toMorning(2)
+  expect(await quiet.flush()).toBe(1)
+})
+
+test('what goes at once is listed as sent already and counted nowhere else', async () => {
+  const rig = await aRig()
+  const [book] = rig.books
+  await rig.show(
+    book!,
+    { uid: 'a/b/worst', severity: 'critical' },
+    { uid: 'a/b/odd', severity: 'dire' },
+  )
+  await rig.show(book!, ...uids(1))
+  expect(rig.oncall.received.map(({ members }) => members[0]!.event.uid)).toEqual([
+    'a/b/worst',
+    'a/b/odd',
+  ])
+  rig.toMorning(1)
+  await rig.flush()
+  const { summary } = rig.oncall.received[2]!
+  expect(summary!.total).toBe(1)
+  expect(summary!.digest!.alreadySentTotal).toBe(2)
+  expect(summary!.digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/odd', 'a/b/worst'])
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)
+})
+
+test('of what was to go at once only what was delivered counts as sent already', async () => {
+  const silenced: Verdict = { act: 'suppress', reason: 'silence', rule: 's1' }
+  const rig = await aRig(
+    {},
+    { gate: (uid) => (uid === 'a/b/silenced' ? silenced : { act: 'send' }) },
+  )
+  rig.oncall.next('recipient_refused', 'ok')
+  const uidsAtOnce = ['a/b/dead', 'a/b/sent', 'a/b/silenced']
+  await rig.show(rig.books[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
+  const { sinks } = await readAccounting(rig.books[0]!)
+  expect(sinks['oncall']).toMatchObject({ delivered: 1, dead: 1, suppressed: 1 })
+  rig.toMorning(1)
+  await rig.flush()
+  const { digest } = rig.oncall.received.at(-1)!.summary!
+  expect(digest).toMatchObject({ alreadySentTotal: 1, dead: 1, suppressed: 1 })
+  expect(digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/sent'])
+})
+
+test('two accounts share one digest, and each book settles its own', async () => {
+  const rig = await aRig({ accounts: 2 })
+  const [one, two] = rig.books
+  await rig.show(one!, ...uids(2))
+  await rig.show(two!, ...uids(3))
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary!.total).toBe(5)
+  expect((await expectConservation(one!)).sinks['oncall']!.delivered).toBe(2)
+  expect((await expectConservation(two!)).sinks['oncall']!.delivered).toBe(3)
+  await rig.show(two!, ...uids(1, 20))
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[1]!.summary!.total).toBe(1)
+})
+
+test('one recipient that is refused repeats nothing for the others', async () => {
+  const rig = await aRig({ recipients: 2 })
+  rig.oncall.next('recipient_refused', 'ok')
+  const [book] = rig.books
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(2)
+  const { sinks } = await expectConservation(book!)
+  expect(sinks['oncall']).toMatchObject({ created: 4, delivered: 2, dead: 2 })
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[2]!.summary!.total).toBe(0)
+  expect(rig.oncall.received[2]!.summary!.digest!.dead).toBe(1)
+})
+
+test('windows that were missed come as one late digest', async () => {
+  const rig = await aRig()
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(4)
+  rig.clock.aheadMs += 3_600_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 2, digest: { isLate: true } })
+  expect(await rig.flush()).toBe(0)
+  rig.toMorning(5)
+  expect(await rig.flush()).toBe(1)
+})
+
+test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
+  const rig = await aRig()
+  Object.assign(rig.oncall, { canAttach: true })
+  await rig.show(rig.books[0]!, ...uids(40))
+  rig.toMorning(1)
+  await rig.flush()
+  const [message] = rig.oncall.received
+  expect(message!.members).toHaveLength(5)
+  expect(message!.attachment!.fileName).toMatch(/^tocsin-digest-\d{4}-\d\d-\d\d\.csv$/)
+  const lines = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
+  expect(lines).toHaveLength(41)
+})
+
+test('what a mute holds waits for the next digest', async () => {
+  let isMuted = true
+  const rig = await aRig(
+    {},
+    { gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs: 0 } : { act: 'send' }) },
+  )
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 0, digest: { held: 2 } })
+  isMuted = false
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[1]!.summary!.total).toBe(2)
+})
+
+test('a digest that the sink takes only later is not made twice', async () => {
+  const rig = await aRig()
+  rig.oncall.next('unavailable', 'ok')
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  expect(await rig.flush()).toBe(0)
+  await rig.deliver(ref!)
+  expect(rig.oncall.received.map(({ id }) => id)).toEqual([
+    `b${ref!.split(':')[1]}`,
+    `b${ref!.split(':')[1]}`,
+  ])
+  const { sinks } = await readAccounting(rig.books[0]!)
+  expect(sinks['oncall']!.delivered).toBe(2)
+})

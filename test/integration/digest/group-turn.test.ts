@@ -1,0 +1,344 @@
+import { describe, expect, test } from 'vitest'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import {
+  aGatheringRig,
+  type GatheringRig,
+  type GatheringRigOptions,
+} from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const given = redisForTests()
+
+interface Rig extends GatheringRig {
+  book: Book
+  soc: RehearsedSink
+  show(...events: Partial<ThreatEvent>[]): Promise<void>
+}
+
+async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
+  const keys = given.keys()
+  const book = await given.book({ keys })
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [soc], ...options })
+  return Object.assign(rig, {
+    book,
+    soc,
+    async show(...events: Partial<ThreatEvent>[]) {
+      await takeIn(
+        book,
+        events.map((event) => rig.event(event)),
+      )
+    },
+  })
+}
+
+function uids(count: number, from = 0): Partial<ThreatEvent>[] {
+  return Array.from({ length: count }, (_, i) => ({ uid: `paste/site/${from + i}` }))
+}
+
+async function stateOf({ book }: Rig, uid: string): Promise<string | undefined> {
+  const record = await readRecord(book, book.digests.recordId(uid))
+  return record?.items[0]?.state
+}
+
+/** The process dies when it runs the script for the nth time: before it reaches Redis. */
+function dieAt(book: Book, script: string, nth: number): void {
+  let calls = 0
+  const run = book.run.bind(book)
+  Object.assign(book, {
+    run: (name: string, ...args: (string | number)[]) => {
+      if (name === script && (calls += 1) === nth) return Promise.reject(new Error('killed'))
+      return run(name, ...args)
+    },
+  })
+}
+
+describe('a group', () => {
+  test('waits, then leaves as one message that settles every member', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(3))
+    expect(await rig.flush()).toBe(0)
+    expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 3 })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received).toHaveLength(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'group', total: 3 })
+    expect(rig.soc.received[0]!.members.map(({ event }) => event.uid).toSorted()).toEqual(
+      uids(3).map(({ uid }) => uid),
+    )
+    const { sinks } = await expectConservation(rig.book)
+    expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
+  })
+
+  test('of one event is that event, as if it had come alone', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(1))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(rig.soc.received[0]!.summary).toBeUndefined()
+    expect(rig.soc.received[0]!.members).toHaveLength(1)
+  })
+
+  test('says what comes later not before its interval is over, and nothing twice', async () => {
+    const rig = await aRig({ intervalMs: 300_000 })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    await rig.show(...uids(2, 10))
+    rig.clock.aheadMs = 200_000
+    expect(await rig.flush()).toBe(0)
+    rig.clock.aheadMs = 320_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([2, 2])
+    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('does not let a critical event wait for the interval', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    await rig.show(...uids(1, 10), { uid: 'paste/site/worst', severity: 'critical' })
+    rig.clock.aheadMs = 22_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[1]!.members[0]!.event.severity).toBe('critical')
+    expect(rig.soc.received[1]!.summary!.total).toBe(2)
+  })
+
+  test('ends when an interval passes with nothing new, and leaves no key behind', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    const left = (): Promise<string[]> => given.redis.keys(`${rig.book.key()}:*`)
+    expect((await left()).some((name) => name.includes(':gather:'))).toBe(true)
+    rig.clock.aheadMs = 400_000
+    expect(await rig.flush()).toBe(0)
+    const names = await left()
+    expect(names.filter((name) => /:(gather|collect|timers|sealed|batch)/.test(name))).toEqual([])
+  })
+
+  test('keeps groups apart by route and labels', async () => {
+    const rig = await aRig()
+    await takeIn(rig.book, [
+      rig.event({ uid: 'a/b/1' }, { grouping: { labels: { type: 'paste' } } }),
+      rig.event({ uid: 'a/b/2' }, { grouping: { labels: { type: 'leak' } } }),
+      rig.event({ uid: 'a/b/3' }, { grouping: { labels: { type: 'leak' }, route: 'other' } }),
+      rig.event({ uid: 'a/b/4' }, { grouping: { labels: { type: 'leak' } } }),
+    ])
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(3)
+  })
+
+  test('of a thousand is one message that shows the worst and counts the rest', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(1000), { uid: 'paste/site/worst', severity: 'critical' })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const [message] = rig.soc.received
+    expect(message!.summary!.total).toBe(1001)
+    expect(message!.members).toHaveLength(10)
+    expect(message!.members[0]!.event.uid).toBe('paste/site/worst')
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(1001)
+  })
+
+  test('too many groups at once leave in one message', async () => {
+    const rig = await aRig()
+    const types = Array.from({ length: 30 }, (_, i) => `type${i}`)
+    await takeIn(
+      rig.book,
+      types.map((type, i) => rig.event({ uid: `a/b/${i}` }, { grouping: { labels: { type } } })),
+    )
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'storm', total: 30 })
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(30)
+  })
+})
+
+test('an event that came back more severe before its message is told once, as it is now', async () => {
+  const rig = await aRig()
+  await rig.show({ uid: 'a/b/1', severity: 'medium' }, { uid: 'a/b/2' })
+  await rig.show({ uid: 'a/b/1', severity: 'critical' })
+  rig.clock.aheadMs = 11_000
+  await rig.flush()
+  const [message] = rig.soc.received
+  expect(message!.summary!.total).toBe(2)
+  expect(message!.members[0]).toMatchObject({
+    event: { severity: 'critical' },
+    raisedFrom: 'medium',
+  })
+  const record = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  expect(record!.items.map(({ state, heldFor }) => [state, heldFor])).toEqual([
+    ['suppressed', 'superseded'],
+    ['delivered', undefined],
+  ])
+  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({
+    created: 3,
+    delivered: 2,
+    suppressed: 1,
+  })
+})
+
+describe('what a feed finds at first', () => {
+  test('is one summary once nothing more comes', async () => {
+    const rig = await aRig()
+    await takeIn(
+      rig.book,
+      uids(5).map((event) => rig.event(event, { isBacklog: true })),
+      { isCaughtUp: false },
+    )
+    rig.clock.aheadMs = 10_000
+    expect(await rig.flush()).toBe(0)
+    rig.clock.aheadMs = 16_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 5 })
+  })
+})
+
+describe('what rules keep back', () => {
+  test('is final and named where a silence holds, and never enters the message', async () => {
+    const silence = { act: 'suppress', reason: 'silence', rule: 'c12345678' } as const
+    const rig = await aRig({
+      gate: (uid) => (uid.endsWith('1') ? silence : { act: 'send' }),
+    })
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(rig.soc.received[0]!.summary!.total).toBe(2)
+    const record = await readRecord(rig.book, rig.book.digests.recordId('paste/site/1'))
+    expect(record!.items[0]).toMatchObject({
+      state: 'suppressed',
+      heldFor: 'silence',
+      rule: 'c12345678',
+    })
+    expect(rig.suppressed).toEqual(['soc high silence'])
+    await expectConservation(rig.book)
+  })
+
+  test('is held through a mute and comes as one summary when it ends', async () => {
+    let isMuted = true
+    const untilMs = Date.now() + 3_600_000
+    const rig = await aRig({
+      gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs } : { act: 'send' }),
+    })
+    await rig.show(...uids(4))
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(0)
+    expect(await stateOf(rig, 'paste/site/0')).toBe('held')
+    await expectConservation(rig.book)
+    isMuted = false
+    rig.clock.aheadMs = 3_601_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
+    await expectConservation(rig.book)
+  })
+
+  test('stays collected while nothing can be sent, and comes in one message afterwards', async () => {
+    let isBlocked = true
+    const rig = await aRig({ isBlocked: () => isBlocked })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(0)
+    await rig.show(...uids(2, 10))
+    isBlocked = false
+    rig.clock.aheadMs = 30_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(4)
+  })
+})
+
+describe('a turn that is disturbed', () => {
+  test('by a crash after sealing is taken up under the same id, and no member is lost', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(500))
+    rig.clock.aheadMs = 11_000
+    dieAt(rig.book, 'close-seal', 1)
+    await expect(rig.seal()).rejects.toThrow('killed')
+    await rig.show(...uids(20, 1000))
+    await expectConservation(rig.book)
+    rig.clock.aheadMs = 30_000
+    expect(await rig.flush()).toBe(0) // the timer is still in the dead replica's hands
+    rig.clock.aheadMs = 42_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(520)
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(520)
+  })
+
+  test('by a crash in the middle of sealing loses no member either', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(700))
+    rig.clock.aheadMs = 11_000
+    dieAt(rig.book, 'seal-members', 2)
+    await expect(rig.seal()).rejects.toThrow('killed')
+    await expectConservation(rig.book)
+    rig.clock.aheadMs = 42_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(700)
+  })
+
+  test('by two replicas at once makes one message', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(50))
+    rig.clock.aheadMs = 11_000
+    const made = await Promise.all([rig.seal(), rig.seal(), rig.seal()])
+    expect(made.flat()).toHaveLength(1)
+    await rig.deliver(made.flat()[0]!)
+    expect(rig.soc.received[0]!.summary!.total).toBe(50)
+    await expectConservation(rig.book)
+  })
+
+  test('after the sink accepted settles the rest without sending again', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(700))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    dieAt(rig.book, 'settle-members', 2)
+    await expect(rig.deliver(ref!)).rejects.toThrow('killed')
+    await expectConservation(rig.book)
+    expect((await readAccounting(rig.book)).sinks['soc']!.delivered).toBeLessThan(700)
+    await rig.deliver(ref!)
+    expect(rig.soc.received).toHaveLength(1)
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(700)
+  })
+})
+
+describe('a message of a group', () => {
+  test('that was refused for now is retried under the same id with the same members', async () => {
+    const rig = await aRig()
+    rig.soc.next('unavailable', 'ok')
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    await rig.deliver(ref!)
+    await rig.show(...uids(2, 10))
+    await rig.deliver(ref!)
+    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(1)
+    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3, 3])
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(3)
+  })
+
+  test('that is refused for good is a dead letter for each member', async () => {
+    const rig = await aRig()
+    rig.soc.next('invalid')
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ dead: 3 })
+  })
+
+  test('whose answer was lost says that it may be a repeat', async () => {
+    const rig = await aRig()
+    rig.soc.next('timeout', 'ok')
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    await rig.deliver(ref!)
+    await rig.deliver(ref!)
+    expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+  })
+})

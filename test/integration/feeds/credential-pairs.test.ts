@@ -1,0 +1,203 @@
+import { afterEach, expect, test } from 'vitest'
+import type { Redis } from '../../../src/redis/connection.ts'
+import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
+import { readPayload } from '../../../src/ledger/records.ts'
+import type { SandboxCredential } from '../../../src/sandbox/credentials/sandbox-credential.ts'
+import { aCredentialFeed } from '../../support/feeds.ts'
+import { startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const sweep = { everyMs: 1, backMs: 0 }
+const feed = aCredentialFeed({ sweep })
+const pairs = feed.dedupe!
+const login = {
+  identityName: 'Ann@example.com',
+  hash: 'Pangolin-clear-1',
+  hashType: null,
+  domain: 'example.com',
+}
+
+let rig: FeedRig
+
+async function begin(given: Partial<FeedRigOptions> = {}): Promise<void> {
+  rig = await startFeedRig({ tests, ...given })
+}
+
+afterEach(() => rig.stop())
+
+function sourceOf(id: string): Pick<SandboxCredential, 'source'> {
+  return { source: { id, name: id, breachedAtMs: null, leakedAtMs: null, piiTags: [] } }
+}
+
+function add(source: string, given: Partial<SandboxCredential> = {}): string {
+  const [one] = rig.sandbox.addCredentials([{ ...login, ...sourceOf(source), ...given }])
+  return `credential/${one!.id}`
+}
+
+/** State and reason of each item of a credential, by destination. */
+async function itemsOf(uid: string): Promise<Record<string, string>> {
+  const { items } = (await rig.records()).get(uid)!
+  return Object.fromEntries(
+    items.map(({ destination, state, heldFor }) => [
+      destination,
+      heldFor ? `${state}: ${heldFor}` : state,
+    ]),
+  )
+}
+
+test('the same login and secret from another source is told once; the first says where else it was', async () => {
+  await begin()
+  const first = add('combolists')
+  await rig.toEnd(feed)
+  const again = add('stealer_logs', { identityName: 'ann@EXAMPLE.com', domain: 'Example.com' })
+  const third = add('telegram')
+  await rig.toEnd(feed)
+  expect(await itemsOf(first)).toEqual({ soc: 'queued' })
+  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
+  expect(await itemsOf(third)).toEqual({ soc: 'suppressed: seen_again' })
+  const records = await rig.records()
+  expect(records.get(first)!.seenAgain).toMatchObject({ times: 2 })
+  expect(records.get(first)!.seenAgain!.sources).toEqual(
+    expect.arrayContaining(['stealer_logs', 'telegram']),
+  )
+  expect(records.get(again)!.items[0]!.rule).toBe(first)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['soc']).toMatchObject({ created: 3, suppressed: 2 })
+})
+
+test('another secret, another login or another site is another pair; so is one without a secret', async () => {
+  await begin()
+  const all = [
+    add('combolists'),
+    add('combolists', { hash: 'Pangolin-clear-2' }),
+    add('combolists', { identityName: 'bob@example.com' }),
+    add('combolists', { domain: 'example.org' }),
+    add('combolists', { domain: null }),
+    add('combolists', { hash: null }),
+    add('stealer_logs', { hash: null }),
+  ]
+  await rig.toEnd(feed)
+  for (const uid of all) expect(await itemsOf(uid)).toEqual({ soc: 'queued' })
+})
+
+test('one without a site is recognised by the rest', async () => {
+  await begin()
+  add('combolists', { domain: null })
+  await rig.toEnd(feed)
+  const again = add('stealer_logs', { domain: null })
+  await rig.toEnd(feed)
+  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
+})
+
+test('what shares only the parts that are asked for is the same pair', async () => {
+  await begin()
+  const loose = aCredentialFeed({ sweep, dedupe: { ...pairs, by: ['identity'] } })
+  add('combolists')
+  await rig.toEnd(loose)
+  const again = add('stealer_logs', { hash: 'Pangolin-clear-2', domain: null })
+  await rig.toEnd(loose)
+  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again' })
+})
+
+test.each([
+  ['repeat: send', aCredentialFeed({ sweep, dedupe: { ...pairs, isSentAgain: true } })],
+  ['dedupe: false', aCredentialFeed({ sweep, dedupe: undefined })],
+])('with %s another source is told again', async (_setting, telling) => {
+  await begin()
+  const uids = [add('combolists')]
+  await rig.toEnd(telling)
+  uids.push(add('stealer_logs'))
+  await rig.toEnd(telling)
+  for (const uid of uids) expect(await itemsOf(uid)).toEqual({ soc: 'queued' })
+})
+
+test('a destination that never had the pair gets it, though another one had it', async () => {
+  await begin({
+    plan: ({ source }) => ({
+      decisions: [],
+      items: (source === 'combolists' ? ['soc'] : ['soc', 'siem']).map((sink) => {
+        return { sink, destination: sink, routes: ['root'] }
+      }),
+    }),
+  })
+  add('combolists')
+  await rig.toEnd(feed)
+  const again = add('stealer_logs')
+  await rig.toEnd(feed)
+  const third = add('telegram')
+  await rig.toEnd(feed)
+  expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again', siem: 'queued' })
+  const neither = 'suppressed: seen_again'
+  expect(await itemsOf(third)).toEqual({ soc: neither, siem: neither })
+  await expectConservation(rig.book)
+})
+
+test('a pair is not remembered longer than asked, and what is older than the start begins none', async () => {
+  await begin()
+  add('combolists', { importedAtMs: Date.now() - feed.startMs - 3_600_000 })
+  await rig.toEnd(feed)
+  const young = add('stealer_logs')
+  await rig.toEnd(feed)
+  expect(await itemsOf(young)).toEqual({ soc: 'queued' })
+  const [name] = await tests.redis.keys(`${rig.book.key('pair', '')}*`)
+  const leftMs = await tests.redis.pttl(name!)
+  expect(leftMs).toBeLessThanOrEqual(pairs.forMs)
+  expect(leftMs).toBeGreaterThan(pairs.forMs - 60_000)
+})
+
+test('no leaked secret stands in Redis in clear, wherever a record holds it', async () => {
+  await begin()
+  const secrets = ['Pangolin-clear-1', 'Pangolin-name-2', 'Pangolin-raw-3', 'f'.repeat(32)]
+  add('combolists')
+  add('combolists', { identityName: `ann@example.com:${secrets[1]}`, hash: secrets[1]! })
+  add('combolists', { raw: { id: 'none', hash: secrets[2], identity_name: 'ann' } })
+  add('combolists', { identityName: 'bob@example.com', hash: secrets[3]!, hashType: 'md5' })
+  await rig.toEnd(feed)
+  await rig.toEnd(feed, 'sweep')
+  const stored = await storedIn(tests.redis, rig.book.key())
+  expect(stored).toContain('bob@example.com')
+  expect(secrets.filter((secret) => stored.includes(secret))).toEqual([])
+})
+
+test('for sinks that reveal a secret is sealed in its payload, and stands nowhere else', async () => {
+  const box = createSecretBox(() => 'the-api-key')
+  await begin({ sealSecret: (_account, uid, secret) => box.seal(secret, uid) })
+  const uid = add('combolists')
+  const older = add('stealer_logs', { importedAtMs: Date.now() - feed.startMs - 3_600_000 })
+  await rig.toEnd(feed)
+  const records = await rig.records()
+  expect(records.has(older)).toBe(false)
+  const { sealedSecret } = (await readPayload(rig.book, records.get(uid)!.recordId))!
+  expect(box.open(uid, sealedSecret!)).toBeUndefined()
+  expect(box.open(sealedSecret!, uid)).toBe(login.hash)
+  const stored = await storedIn(tests.redis, rig.book.key())
+  expect(stored.split(sealedSecret!)).toHaveLength(2)
+  expect(stored).not.toContain(login.hash)
+})
+
+/** Names and values of all keys that begin so, as one text. */
+async function storedIn(redis: Redis, base: string): Promise<string> {
+  const texts: unknown[] = []
+  for (const name of await redis.keys(`${base.replaceAll(/[[\]*?\\]/g, '\\$&')}*`)) {
+    texts.push(name, await valueOf(redis, name))
+  }
+  return JSON.stringify(texts)
+}
+
+async function valueOf(redis: Redis, name: string): Promise<unknown> {
+  switch (await redis.type(name)) {
+    case 'string':
+      return redis.get(name)
+    case 'hash':
+      return redis.hgetall(name)
+    case 'set':
+      return redis.smembers(name)
+    case 'zset':
+      return redis.zrange(name, '0', '-1')
+    case 'list':
+      return redis.lrange(name, 0, -1)
+    default:
+      throw new Error(`${name} is of a type that is not searched`)
+  }
+}

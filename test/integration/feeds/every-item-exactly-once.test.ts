@@ -1,0 +1,120 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { recordsOf } from '../../support/feed-rig.ts'
+import { createHistory, startMs, type Step } from '../../support/feed-history.ts'
+import type { Habits } from '../../support/scripted-service.ts'
+
+/*
+ * Any history that a service and an operator may have: after enough turns each item at or above the floor
+ * was taken in exactly once, and nothing from before the floor has left.
+ */
+const tests = redisForTests()
+const hourMs = 3_600_000
+
+/** Above the floor or below it, never so near that the time of the first poll decides. */
+const ageMs = fc.oneof(
+  fc.integer({ min: 1, max: 600_000 }),
+  fc.integer({ min: 1, max: startMs - hourMs }),
+  fc.integer({ min: startMs + hourMs, max: 2 * startMs }),
+)
+const ages = fc.array(ageMs, { minLength: 1, maxLength: 12 })
+const incident = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('insert' as const), ageMs }) },
+  fc.record({ what: fc.constantFrom('fail', 'crash', 'crash-after-commit', 'stop', 'expire') }),
+)
+const incidents = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), incident), { maxLength: 2 })
+
+function stepsOf(orders: Habits['order'][]): fc.Arbitrary<Step[]> {
+  const kinds = fc.constantFrom<('feed' | 'sweep')[]>(
+    ['feed'],
+    ['sweep'],
+    ['feed', 'feed'],
+    ['sweep', 'sweep'],
+    ['feed', 'sweep'],
+  )
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('insert' as const), ages }) },
+    { weight: 4, arbitrary: fc.record({ do: fc.constant('turns' as const), kinds, incidents }) },
+    fc.record({ do: fc.constant('expire' as const) }),
+    fc.record({ do: fc.constant('reorder' as const), order: fc.constantFrom(...orders) }),
+  )
+  return fc.array(step, { minLength: 1, maxLength: 14 })
+}
+
+function habitsOf(given: Partial<Record<keyof Habits, fc.Arbitrary<unknown>>>) {
+  return fc.record({
+    order: fc.constant('byTime'),
+    end: fc.constantFrom('null', 'absent', 'blank', 'echo', 'inclusive'),
+    repeats: fc.boolean(),
+    sizeLimit: fc.constant(1_000),
+    ignoresTimes: fc.constant(false),
+    places: fc.constantFrom(1, 3, 10, 40),
+    seed: fc.nat(1_000_000),
+    ...given,
+  }) as fc.Arbitrary<Habits>
+}
+
+const sweep = { everyMs: 1, backMs: 7 * 24 * hourMs }
+const unordered: Habits['order'][] = ['newest', 'ascending', 'shuffled']
+const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['order'][] }[] = [
+  {
+    feed: aFeed({ startMs, sweep }),
+    habits: habitsOf({ ignoresTimes: fc.boolean() }),
+    orders: ['byTime'],
+  },
+  {
+    feed: aCredentialFeed({ startMs, sweep: { everyMs: 1, backMs: 0 } }),
+    habits: habitsOf({ order: fc.constantFrom(...unordered) }),
+    orders: unordered,
+  },
+  {
+    feed: aCredentialSearch({ startMs, sweep }),
+    habits: habitsOf({
+      sizeLimit: fc.constantFrom(10, 30, 60, 1_000),
+      ignoresTimes: fc.boolean(),
+    }),
+    orders: ['byTime'],
+  },
+]
+
+test.each(kinds)(
+  'whatever happened, a feed of type $feed.type has each item exactly once in the end',
+  async ({ feed, habits, orders }) => {
+    await fc.assert(
+      fc.asyncProperty(habits, ages, stepsOf(orders), async (given, first, steps) => {
+        await tests.redis.flushdb() // a scan reads every key that is there
+        const book = await tests.book()
+        const history = createHistory({ book, feed, habits: given })
+        for (const step of [{ do: 'insert', ages: first } as const, ...steps]) {
+          await history.go(step)
+        }
+        await history.settle()
+        const { floorMs } = await openFeed(book, feed.name, feed.startMs)
+        const { items } = history.service
+        const wanted = items.filter(({ createdMs }) => createdMs >= floorMs).map(history.uidOf)
+        const records = await recordsOf(book)
+        expect(records.map(({ uid }) => uid).toSorted()).toEqual(wanted.toSorted())
+        for (const record of records) {
+          expect(record.items).toHaveLength(1)
+          expect(record.sightings).toHaveLength(1)
+        }
+        const { feeds, sinks } = await expectConservation(book)
+        const showsOlder = feed.type === 'credentials' || given.ignoresTimes
+        expect(feeds[feed.name]).toMatchObject({
+          new: wanted.length,
+          baseline: showsOlder ? items.length - wanted.length : 0,
+          late: history.late(),
+          quarantined: 0,
+          raised: 0,
+        })
+        expect(sinks['soc']?.created ?? 0).toBe(wanted.length)
+      }),
+      { numRuns: 60, interruptAfterTimeLimit: 60_000 },
+    )
+  },
+  240_000,
+)

@@ -1,0 +1,234 @@
+import { afterEach, expect, test } from 'vitest'
+import { buildGate } from '../../../src/app/build-gate.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
+import { createDeliverer } from '../../../src/delivery/deliverer.ts'
+import { createSendPace } from '../../../src/delivery/send-pace.ts'
+import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
+import { createRouter } from '../../../src/routing/router.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import type { SandboxOptions } from '../../../src/sandbox/options.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+const startMs = 96 * hourMs
+const feed = aFeed({ startMs, sweep: { everyMs: 1, backMs: 168 * hourMs } })
+
+let rig: FeedRig
+
+async function begin(sandbox: SandboxOptions = {}): Promise<FeedRig> {
+  rig = await startFeedRig({ tests, sandbox })
+  return rig
+}
+
+afterEach(() => rig.stop())
+
+function uidsOf(events: readonly { uid: string }[]): string[] {
+  return events.map(({ uid }) => uid).toSorted()
+}
+
+async function known(): Promise<string[]> {
+  return [...(await rig.records()).keys()].toSorted()
+}
+
+test('what arrives behind the tail is found by the next sweep, once, and counted as late', async () => {
+  const { sandbox } = await begin({ endMode: 'empty' })
+  sandbox.addEvents(25)
+  await rig.toEnd(feed)
+  const nowMs = Date.now()
+  for (const hours of [1, 24, 72]) sandbox.addEvents(2, { createdAtMs: nowMs - hours * hourMs })
+  const older = sandbox.addEvent({ createdAtMs: nowMs - startMs - hourMs })
+  sandbox.addEvents(3)
+  await rig.toEnd(feed)
+  expect(await known()).toHaveLength(28)
+  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'sweep')
+  expect(await known()).toEqual(uidsOf(sandbox.events().filter(({ uid }) => uid !== older.uid)))
+  const { feeds } = await expectConservation(rig.book)
+  expect(feeds['brand']).toMatchObject({ new: 34, late: 6 })
+  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(6)
+  expect(sandbox.violations().changedWalks).toBe(0)
+})
+
+test('what a sweep finds before the tail comes by is new, not late, nor is what the tail has yet to pass', async () => {
+  const { sandbox } = await begin({ endMode: 'empty' })
+  const nowMs = Date.now()
+  sandbox.addEvents(3, { createdAtMs: nowMs - hourMs })
+  await rig.toEnd(feed)
+  sandbox.addEvents(5, { createdAtMs: nowMs - 1_000 })
+  await rig.toEnd(feed, 'sweep')
+  sandbox.addEvents(2, { createdAtMs: nowMs - 2_000 })
+  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed)
+  const { feeds } = await expectConservation(rig.book)
+  expect(feeds['brand']).toMatchObject({ new: 10, late: 0 })
+})
+
+test('a sweep reads no further back than its window, nor below the floor', async () => {
+  await begin()
+  await rig.toEnd(feed)
+  rig.asked()
+  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 2 * hourMs } }), 'sweep')
+  await rig.toEnd(feed, 'sweep')
+  const { floorMs } = await openFeed(rig.book, 'brand', startMs)
+  const begins = rig.asked().map(({ body }) => {
+    const { filters } = body as { filters: { estimated_created_at: { gte: string; lte: string } } }
+    const { gte, lte } = filters.estimated_created_at
+    return { from: Date.parse(gte), length: Date.parse(lte) - Date.parse(gte) }
+  })
+  expect(begins).toEqual([
+    { from: expect.any(Number), length: 2 * hourMs },
+    { from: floorMs, length: expect.any(Number) },
+  ])
+})
+
+test('no sweep begins before the feed was read to its end, nor before one is due', async () => {
+  const { sandbox } = await begin()
+  const hourly = aFeed({ startMs, sweep: { everyMs: hourMs, backMs: 168 * hourMs } })
+  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
+  sandbox.addEvents(25)
+  expect(await rig.turn(feed)).toMatchObject({ status: 'failed' })
+  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
+  sandbox.faults.clear()
+  await rig.toEnd(feed)
+  const { floorMs } = await openFeed(rig.book, 'brand', startMs)
+  const untilMs = floorMs + startMs + hourMs
+  rig.asked()
+  expect(await rig.turn(hourly, 'sweep')).toEqual({ status: 'not_due', untilMs })
+  expect(rig.asked()).toEqual([])
+  await rig.toEnd(feed, 'sweep')
+  const { sweep } = await openFeed(rig.book, 'brand', startMs)
+  expect(await rig.turn(hourly, 'sweep')).toEqual({
+    status: 'not_due',
+    untilMs: sweep.walk!.startedAtMs + hourMs,
+  })
+})
+
+test('a sweep that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
+  const { sandbox } = await begin()
+  sandbox.addEvents(35)
+  await rig.toEnd(feed)
+  const late = sandbox.addEvents(3, { createdAtMs: Date.now() - hourMs })
+  const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
+  sandbox.faults.add({ ...strike, status: 503 })
+  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'unavailable' })
+  const begun = (await openFeed(rig.book, 'brand', startMs)).sweep
+  expect(begun).toMatchObject({ isDone: false, lastCompletedMs: undefined })
+  sandbox.expireCursors()
+  rig.asked()
+  await rig.toEnd(feed, 'sweep')
+  const { sweep, walk } = await openFeed(rig.book, 'brand', startMs)
+  expect(sweep.walk).toMatchObject({ body: begun.walk!.body, reason: 'cursor_refused' })
+  expect(sweep).toMatchObject({ isDone: true, lastCompletedMs: expect.any(Number) })
+  expect(walk?.reason).toBe('first')
+  expect(rig.asked().map(({ body }) => 'from' in (body as object))).toEqual([
+    true,
+    false,
+    true,
+    true,
+    true,
+  ])
+  expect(await known()).toEqual(uidsOf(sandbox.events()))
+  const { feeds } = await expectConservation(rig.book)
+  expect(feeds['brand']?.late).toBe(late.length)
+})
+
+test('a sweep does not go on below or above a floor that was moved', async () => {
+  const { sandbox } = await begin()
+  sandbox.addEvents(25)
+  await rig.toEnd(feed)
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
+  await rig.turn(feed, 'sweep')
+  sandbox.faults.clear()
+  await rewindFeed(rig.book, 'brand', Date.now() - hourMs)
+  expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
+  await rig.toEnd(feed)
+  await rig.toEnd(feed, 'sweep')
+  expect(sandbox.violations().changedWalks).toBe(0)
+})
+
+test('an event that became more severe goes out again, and says what it was before', async () => {
+  const { sandbox } = await begin({ endMode: 'empty' })
+  const [same, worse, milder] = sandbox.addEvents(3, { severity: 'medium' })
+  await rig.toEnd(feed)
+  sandbox.raise(worse!.uid, 'critical')
+  sandbox.raise(milder!.uid, 'low')
+  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'sweep')
+  const records = await rig.records()
+  expect(records.get(worse!.uid)!.items).toMatchObject([
+    { severity: 'medium', raisedFrom: undefined },
+    { severity: 'critical', raisedFrom: 'medium' },
+  ])
+  for (const { uid } of [same!, milder!]) expect(records.get(uid)!.items).toHaveLength(1)
+  const { feeds } = await expectConservation(rig.book)
+  expect(feeds['brand']).toMatchObject({ new: 3, raised: 1, late: 0 })
+})
+
+test('what people closed at the service meanwhile is noted, and no longer told to people', async () => {
+  const { sandbox } = await begin({ endMode: 'empty', showsIgnored: true })
+  const [open, ignored, remediated] = sandbox.addEvents(3, { severity: 'high' })
+  await rig.toEnd(feed)
+  sandbox.markIgnored(ignored!.uid)
+  sandbox.markRemediated(remediated!.uid)
+  await rig.toEnd(feed, 'sweep')
+  const records = await rig.records()
+  const closed = [open!, ignored!, remediated!].map(({ uid }) => records.get(uid)!.closed)
+  expect(closed).toEqual([undefined, 'ignored', 'remediated'])
+
+  const soc = await deliverAll()
+  expect(soc.received.flatMap(({ members }) => members.map(({ event }) => event.uid))).toEqual([
+    open!.uid,
+  ])
+  const items = [...(await rig.records()).values()].map(
+    ({ closed: why = 'open', items: [item] }) => [why, [item!.state, item!.heldFor]],
+  )
+  expect(Object.fromEntries(items)).toEqual({
+    open: ['delivered', undefined],
+    ignored: ['suppressed', 'ignored'],
+    remediated: ['suppressed', 'remediated'],
+  })
+  await expectConservation(rig.book)
+})
+
+/** Delivers every item under the rules of the whole daemon. */
+async function deliverAll() {
+  const { config } = parseConfig(
+    `
+redis: {url: 'redis://127.0.0.1:1'}
+accounts: {main: {base_url: 'https://api.example.com', api_key: key}}
+feeds: {brand: {type: events, identifier_group: 1042}}
+sinks: {soc: {type: slack, url: 'https://hooks.slack.com/services/T/B/x'}}
+route: {sinks: [soc]}
+`,
+    { file: 'test.yaml', env: {} },
+  )
+  const gate = buildGate({ config, clock: systemClock }, createRouter(config.route), () => [])
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const keys = tests.keys()
+  const deliverer = createDeliverer({
+    book: () => rig.book,
+    gate,
+    circuit: createCircuit(tests.redis, keys),
+    pace: createSendPace(tests.redis, keys, systemClock),
+    replica: 'r1',
+    clock: systemClock,
+    logger: silent,
+    metrics: rig.metrics,
+  })
+  for (const { recordId } of (await rig.records()).values()) {
+    await deliverer.deliverOnce({
+      book: rig.book,
+      sink: soc,
+      ref: `i:${recordId}:0:soc`,
+      signal: new AbortController().signal,
+      isStillMine: () => Promise.resolve(true),
+    })
+  }
+  return soc
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import type { CredentialPair, RoutedEvent } from '../../../src/intake/intake.ts'
+import { settleAttempt, beginAttempt } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+const pair: CredentialPair = { id: 'aa11', source: 'combo1', forMs: 3_600_000, isSentAgain: false }
+
+function leak(id: number, given: Partial<CredentialPair> = {}, severity = 'high'): RoutedEvent {
+  const event = {
+    uid: `credential/${id}`,
+    kind: 'credential',
+    type: 'credential',
+    severity,
+  } as const
+  return { ...routed(event, ['soc']), pair: { ...pair, source: `combo${id}`, ...given } }
+}
+
+async function itemOf(book: Book, id: number): Promise<Item> {
+  const record = await readRecord(book, book.digests.recordId(`credential/${id}`))
+  return record!.items[0]!
+}
+
+test('the same pair from another source is told to nobody who has it, and said on the first', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await takeIn(book, [leak(2), leak(3)])
+  expect(await itemOf(book, 1)).toMatchObject({ state: 'queued' })
+  expect(await itemOf(book, 2)).toMatchObject({
+    state: 'suppressed',
+    heldFor: 'seen_again',
+    rule: 'credential/1',
+  })
+  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  expect(first!.seenAgain).toEqual({ times: 2, sources: ['combo1', 'combo2', 'combo3'] })
+  await expectConservation(book)
+})
+
+test('another destination still gets the pair, and so does everybody where the feed says so', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  const elsewhere = { ...leak(2), items: [{ sink: 'ir', destination: 'ir', routes: ['root'] }] }
+  await takeIn(book, [elsewhere, leak(3, { isSentAgain: true })])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  expect((await itemOf(book, 3)).state).toBe('queued')
+})
+
+test('a pair that was never told, or is worse now, is told when it comes again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  const ref = `i:${book.digests.recordId('credential/1')}:0:soc`
+  const begun = await beginAttempt(book, ref, 'token', 1_000)
+  expect(begun.status).toBe('send')
+  const silenced = { outcome: 'suppressed', reason: 'silence', rule: 's1' } as const
+  await settleAttempt(book, { ref, token: 'token', replica: 'r1' }, silenced)
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  await takeIn(book, [leak(3, {}, 'critical')])
+  expect((await itemOf(book, 3)).state).toBe('queued')
+  await takeIn(book, [leak(4, {}, 'low')])
+  expect((await itemOf(book, 4)).heldFor).toBe('seen_again')
+  await expectConservation(book)
+})

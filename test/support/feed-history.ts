@@ -1,0 +1,185 @@
+/** What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time. */
+import type { Walk } from '../../src/ledger/feed-state.ts'
+import { openFeed } from '../../src/ledger/feed-state.ts'
+import { createPoller, type Poller, type PollOutcome } from '../../src/feeds/poller.ts'
+import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createMetrics } from '../../src/runtime/metrics.ts'
+import type { ServiceClient } from '../../src/service/client.ts'
+import { ServiceError } from '../../src/service/service-error.ts'
+import { silent } from './ledger.ts'
+import {
+  createScriptedService,
+  type Habits,
+  type ScriptedItem,
+  type ScriptedService,
+} from './scripted-service.ts'
+
+/** How far back the first poll of such a feed begins. */
+export const startMs = 3 * 24 * 3_600_000
+
+export type Incident =
+  | { what: 'insert'; ageMs: number }
+  | { what: 'fail' | 'crash' | 'crash-after-commit' | 'stop' | 'expire' }
+
+type Kind = 'feed' | 'sweep'
+
+export type Step =
+  | { do: 'insert'; ages: number[] }
+  /** Turns of as many replicas at once; what happens at the so-manieth request from here. */
+  | { do: 'turns'; kinds: Kind[]; incidents: [number, Incident][] }
+  | { do: 'expire' }
+  | { do: 'reorder'; order: Habits['order'] }
+
+export interface FeedHistory {
+  service: ScriptedService
+  go(step: Step): Promise<void>
+  /** Turns without incident, until a sweep that saw the last insertion and the tail are at their ends. */
+  settle(): Promise<void>
+  /** Items that a sweep found first, created before what the tail had taken in when the sweep began. */
+  late(): number
+  uidOf: (item: ScriptedItem) => string
+}
+
+class Killed extends Error {}
+
+export function createHistory({
+  book,
+  feed,
+  habits,
+}: {
+  book: Book
+  feed: PolledFeed
+  habits: Habits
+}): FeedHistory {
+  const service = createScriptedService(habits)
+  const watched = watchCommits(book)
+  const uidOf = ({ id }: ScriptedItem): string =>
+    feed.type === 'events' ? `paste/x/${id}` : `credential/${id}`
+
+  function insert(ageMs: number): void {
+    service.insert(Date.now() - ageMs)
+  }
+
+  async function turns(
+    kinds: Kind[],
+    incidents: [number, Incident][] = [],
+  ): Promise<PollOutcome[]> {
+    const stopping = new AbortController()
+    const due = new Map(incidents)
+    let requests = 0
+    let isKilled = false
+    function happen(): void {
+      const incident = due.get((requests += 1))
+      if (incident?.what === 'insert') insert(incident.ageMs)
+      if (incident?.what === 'expire') service.expireCursors()
+      if (incident?.what === 'stop') stopping.abort()
+      if (incident?.what === 'crash-after-commit') isKilled = true
+      if (incident?.what === 'crash') throw new Killed()
+      if (incident?.what === 'fail') throw new ServiceError('unavailable', 'the script fails')
+    }
+    const queue = (): Promise<void> => (isKilled ? Promise.reject(new Killed()) : Promise.resolve())
+    const poller = aPoller(watched.book, struckBy(happen, service.client), queue)
+    const asked = { signal: stopping.signal }
+    const ended = await Promise.allSettled(
+      kinds.map((kind) => poller.pollOnce(feed, { kind, ...asked })),
+    )
+    return ended.flatMap((turn) => {
+      if (turn.status === 'fulfilled') return [turn.value]
+      if (turn.reason instanceof Killed) return []
+      throw turn.reason
+    })
+  }
+
+  async function settle(): Promise<void> {
+    const sinceMs = Date.now() + 1 // what began in the millisecond of an insertion may not have seen it
+    for (let turn = 0; turn < 100; turn += 1) {
+      await turns(['feed'])
+      await turns(['sweep'])
+      const { sweep, lastCaughtUpMs = 0 } = await openFeed(book, feed.name, feed.startMs)
+      const isSwept = sweep.isDone && (sweep.walk?.startedAtMs ?? 0) >= sinceMs
+      if (isSwept && lastCaughtUpMs >= sinceMs) return
+    }
+    throw new Error(`not at its end after 100 turns, ${service.requests.length} requests`)
+  }
+
+  return {
+    service,
+    async go(step) {
+      if (step.do === 'insert') for (const ageMs of step.ages) insert(ageMs)
+      if (step.do === 'expire') service.expireCursors()
+      if (step.do === 'reorder') service.habits.order = step.order
+      if (step.do === 'turns') await turns(step.kinds, step.incidents)
+    },
+    settle,
+    late: () => watched.late(service.items, uidOf),
+    uidOf,
+  }
+}
+
+function struckBy(happen: () => void, client: ServiceClient): ServiceClient {
+  return {
+    ...client,
+    async searchGroupEvents(request) {
+      const answer = await client.searchGroupEvents(request)
+      happen()
+      return answer
+    },
+    async credentialFeed(request) {
+      const answer = await client.credentialFeed(request)
+      happen()
+      return answer
+    },
+    async searchCredentials(request) {
+      const answer = await client.searchCredentials(request)
+      happen()
+      return answer
+    },
+  }
+}
+
+function aPoller(book: Book, client: ServiceClient, queue: () => Promise<void>): Poller {
+  return createPoller({
+    client: () => client,
+    book: () => book,
+    plan: () => ({
+      decisions: [{ route: 'root', path: ['root'], why: [] }],
+      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+    }),
+    batchWaitMs: () => undefined,
+    queue,
+    generation: () => 1,
+    hasRoom: () => Promise.resolve(true),
+    clock: systemClock,
+    logger: silent,
+    metrics: createMetrics({ clock: systemClock }),
+  })
+}
+
+/** A book that notes what each committed page of a sweep brought. */
+function watchCommits(book: Book): {
+  book: Book
+  late: (items: ScriptedItem[], uidOf: FeedHistory['uidOf']) => number
+} {
+  const found: { uid: string; beforeMs: number }[] = []
+
+  async function ask<T>(script: string, ...args: (string | number)[]): Promise<T> {
+    const answer = await book.ask<T>(script, ...args)
+    const { fresh = [] } = answer as { fresh?: number[] }
+    const page = JSON.parse(String(args[0])) as { of: string; events: { u: string }[] }
+    const { notes } = JSON.parse(String(args[1])) as Walk
+    const beforeMs = Number(notes?.['lateBeforeMs'] ?? -Infinity)
+    if (page.of === '') return answer
+    found.push(...fresh.map((place) => ({ uid: page.events[place]!.u, beforeMs })))
+    return answer
+  }
+
+  return {
+    book: { ...book, ask },
+    late: (items, uidOf) => {
+      const created = new Map(items.map((item) => [uidOf(item), item.createdMs]))
+      return found.filter(({ uid, beforeMs }) => (created.get(uid) ?? Infinity) < beforeMs).length
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/** A poller on a real ledger that reads the sandbox over HTTP, driven one turn at a time. */
+import { createSecretBox } from '../../src/runtime/sealed-secret.ts'
+import { expect } from 'vitest'
+import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
+import { createPoller, type PollerOptions, type PollOutcome } from '../../src/feeds/poller.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts'
+import { secretFromText } from '../../src/runtime/secret.ts'
+import type { SandboxOptions } from '../../src/sandbox/options.ts'
+import type { SandboxRequest } from '../../src/sandbox/request-log.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { noteQuota, readQuota, type QuotaReading } from '../../src/service/quota.ts'
+import { silent, type RedisForTests } from './ledger.ts'
+import { anAccount, startReplica, type Replica } from './replica.ts'
+
+export interface FeedRig {
+  sandbox: Sandbox
+  replica: Replica
+  book: Book
+  metrics: Metrics
+  turn(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<PollOutcome>
+  /** Turns until the feed or its sweep was read to its end. */
+  toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>
+  records(): Promise<Map<string, LedgerRecord>>
+  /** Requests for pages since the last call. */
+  asked(): SandboxRequest[]
+  /** What the account has left of its searches, as the last answer said. */
+  quota(): Promise<QuotaReading | undefined>
+  setQuota(reading: QuotaReading): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface FeedRigOptions {
+  tests: RedisForTests
+  sandbox?: SandboxOptions
+  plan?: PollerOptions['plan']
+  sealSecret?: PollerOptions['sealSecret']
+}
+
+/** Every event goes to sink soc unless `plan` says otherwise. */
+export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
+  const sandbox = await startSandbox({ enforceLimits: false, ...given.sandbox })
+  const keys = given.tests.keys()
+  const replica = startReplica({
+    redisUrl: given.tests.server.url,
+    prefix: `${keys.queuePrefix}-service`,
+    account: anAccount({
+      baseUrl: sandbox.url,
+      apiKey: secretFromText(sandbox.apiKeys[0]!),
+      organizationId: 7,
+      limits: { search: 1_000, basic: 1_000 },
+    }),
+    onQuota: (remaining) =>
+      void noteQuota(given.tests.redis, keys, 'main', { remaining, atMs: Date.now() }),
+  })
+  const book = await given.tests.book({ keys })
+  const metrics = createMetrics({ clock: systemClock })
+  const secrets = createSecretBox(() => 'fw_of_the_rig')
+  const poller = createPoller({
+    client: () => replica.client,
+    book: () => book,
+    plan:
+      given.plan ??
+      (() => ({
+        decisions: [{ route: 'root', path: ['root'], why: [] }],
+        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+      })),
+    batchWaitMs: () => undefined,
+    queue: () => Promise.resolve(),
+    generation: () => 1,
+    hasRoom: () => Promise.resolve(true),
+    quotaOf: (account) => readQuota(given.tests.redis, keys, account),
+    sealSecret: given.sealSecret,
+    pairIdOf: (_account, parts) => secrets.digest(parts),
+    clock: systemClock,
+    logger: silent,
+    metrics,
+  })
+  const signal = new AbortController().signal
+  const turn: FeedRig['turn'] = (feed, kind = 'feed') => poller.pollOnce(feed, { kind, signal })
+  let seen = 0
+
+  return {
+    sandbox,
+    replica,
+    book,
+    metrics,
+    turn,
+    async toEnd(feed, kind = 'feed') {
+      let outcome = await turn(feed, kind)
+      for (let more = 0; outcome.status === 'more' && more < 100; more += 1) {
+        outcome = await turn(feed, kind)
+      }
+      expect(outcome).toEqual({ status: 'caught_up' })
+    },
+    async records() {
+      return new Map((await recordsOf(book)).map((record) => [record.uid, record]))
+    },
+    asked() {
+      const requests = sandbox.requests
+        .slice(seen)
+        .filter(({ path }) => path.includes('/firework/'))
+      seen = sandbox.requests.length
+      return requests
+    },
+    quota: () => readQuota(given.tests.redis, keys, 'main'),
+    setQuota: (reading) => noteQuota(given.tests.redis, keys, 'main', reading),
+    async stop() {
+      await replica.stop()
+      await sandbox.close()
+    },
+  }
+}
+
+/** Every record of a book, in no order. */
+export async function recordsOf(book: Book): Promise<LedgerRecord[]> {
+  const records: LedgerRecord[] = []
+  for await (const record of scanRecords(book)) records.push(record)
+  return records
+}
+
+/** The value of a series as it is scraped, such as `feed_pages_total{feed="brand"}`; 0 where there is none. */
+export async function scraped(metrics: Metrics, series: string): Promise<number> {
+  const { body } = await metrics.render()
+  const line = body.split('\n').find((text) => text.startsWith(`tocsin_${series} `))
+  return Number(line?.split(' ').at(-1) ?? 0)
+}

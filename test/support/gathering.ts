@@ -1,0 +1,146 @@
+/** Collections on a real Redis, flushed and delivered one pass at a time under a clock that tests set. */
+import { createCircuit } from '../../src/delivery/circuit.ts'
+import { createDeliverer } from '../../src/delivery/deliverer.ts'
+import { createSendPace } from '../../src/delivery/send-pace.ts'
+import { ensureDigests } from '../../src/digest/digest-turn.ts'
+import { createFlusher } from '../../src/digest/flusher.ts'
+import type { Gate, Verdict } from '../../src/digest/gate.ts'
+import { placeItem, type CollectingSink, type Grouping } from '../../src/digest/placement.ts'
+import type { TurnOptions } from '../../src/digest/turn-options.ts'
+import type { RoutedEvent } from '../../src/intake/intake.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import type { Keys } from '../../src/redis/keys.ts'
+import type { Redis } from '../../src/redis/connection.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import { createMetrics } from '../../src/runtime/metrics.ts'
+import type { Sink } from '../../src/sinks/sink.ts'
+import { silent, routed } from './ledger.ts'
+import type { ThreatEvent } from '../../src/events/threat-event.ts'
+
+export interface GatheringRig {
+  /** Settable: how far the flusher's clock is ahead of the wall clock, ms. */
+  clock: Clock & { aheadMs: number }
+  /** An event on its way to people, where the placement puts it. */
+  event(overrides: Partial<ThreatEvent>, given?: GivenPlace): RoutedEvent
+  /** One pass; what it sealed is delivered at once. Resolves with the number of messages made. */
+  flush(): Promise<number>
+  /** One pass without the delivery; resolves with the refs of the messages. */
+  seal(): Promise<string[]>
+  deliver(ref: string, book?: Book): Promise<void>
+  suppressed: string[]
+  ensureDigests(): Promise<void>
+  options: TurnOptions
+}
+
+export interface GivenPlace {
+  sinks?: string[]
+  grouping?: Partial<Grouping>
+  isBacklog?: boolean
+}
+
+export interface GatheringRigOptions {
+  redis: Redis
+  keys: Keys
+  books: Book[]
+  sinks: Sink[]
+  /** By sink. */
+  digests?: Record<string, CollectingSink['digest']>
+  gate?: (uid: string) => Verdict
+  intervalMs?: number
+  isBlocked?: (sink: string) => boolean
+}
+
+const goes: Verdict = { act: 'send' }
+
+export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
+  const { redis, keys, books, intervalMs = 300_000 } = given
+  const clock = {
+    aheadMs: 0,
+    now: () => systemClock.now() + clock.aheadMs,
+    monotonic: () => systemClock.monotonic() + clock.aheadMs,
+    sleep: () => Promise.resolve(),
+  }
+  const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
+  const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
+  const gate: Gate = {
+    judge: (_book, items) =>
+      Promise.resolve(items.map(({ event }) => given.gate?.(event.uid) ?? goes)),
+    isIdleFor: () => given.gate === undefined,
+  }
+  const queued: { account: string; ref: string; sink: string }[] = []
+  const suppressed: string[] = []
+  const options: TurnOptions = {
+    books,
+    sinks: collecting,
+    gate,
+    intervalMs: () => intervalMs,
+    isBlocked: (sink) => Promise.resolve(given.isBlocked?.(sink) ?? false),
+    mayHold: () => true,
+    coverage: () => Promise.resolve([]),
+    queue(account, work) {
+      queued.push(...work.map(({ ref, sink }) => ({ account, ref, sink })))
+      return Promise.resolve()
+    },
+    onSuppressed: (sink, severity, reason) => void suppressed.push(`${sink} ${severity} ${reason}`),
+    clock,
+    logger: silent,
+  }
+  const flusher = createFlusher(options)
+  const bookOf = (account: string): Book | undefined =>
+    books.find((book) => book.account === account)
+  const deliverer = createDeliverer({
+    book: bookOf,
+    gate,
+    circuit: createCircuit(redis, keys),
+    pace: createSendPace(redis, keys, clock),
+    replica: 'r1',
+    clock,
+    logger: silent,
+    metrics: createMetrics({ clock }),
+  })
+
+  async function deliver(ref: string, book: Book = books[0]!): Promise<void> {
+    await deliverer.deliverOnce({
+      book,
+      sink: sinks.get(ref.split(':').at(-1)!)!,
+      ref,
+      signal: new AbortController().signal,
+      isStillMine: () => Promise.resolve(true),
+    })
+  }
+
+  return {
+    clock,
+    suppressed,
+    options,
+    deliver,
+    event(
+      overrides,
+      { sinks: to = [given.sinks[0]!.name], grouping = {}, isBacklog = false } = {},
+    ) {
+      const plan = routed(overrides, to)
+      const items = plan.items.map((item) => {
+        const asked = { destination: item.destination, severity: plan.event.severity }
+        const place = { route: 'root', waitMs: 10_000, labels: {}, ...grouping }
+        const where = { ...asked, feed: 'brand', isBacklog }
+        return { ...item, ...placeItem(collecting.get(item.sink)!, where, place, clock.now()) }
+      })
+      return { ...plan, items }
+    },
+    async seal() {
+      await flusher.flushOnce()
+      return queued.splice(0).map(({ ref }) => ref)
+    },
+    async flush() {
+      const { messages } = await flusher.flushOnce()
+      for (const { account, ref } of queued.splice(0)) await deliver(ref, bookOf(account)!)
+      return messages
+    },
+    ensureDigests: () => ensureDigests(options, clock.now()),
+  }
+}
+
+function collectingSink(sink: Sink, { digests }: GatheringRigOptions): CollectingSink {
+  const { name, type, destinations } = sink
+  return { name, isForPeople: type !== 'webhook', destinations, digest: digests?.[name] }
+}

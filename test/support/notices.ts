@@ -1,0 +1,65 @@
+/** Replicas that watch over one ledger on a real Redis, driven look by look with a clock to set. */
+import type { Snapshot } from '../../src/notices/conditions.ts'
+import { createNotices, type Notices } from '../../src/notices/notices.ts'
+import { createTeller, type Tell } from '../../src/notices/teller.ts'
+import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import type { Keys } from '../../src/redis/keys.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { silent } from './ledger.ts'
+
+export interface NoticesRig {
+  /** The hour of all replicas; a test moves it. */
+  clock: Clock & { atMs: number }
+  /** What the replicas see; a test changes it. */
+  snapshot: Snapshot
+  tell: Tell
+  /** One more replica; `tell` where it tells otherwise. */
+  replica(given?: { tell?: Tell; isActive?: () => boolean }): Notices
+  /** The ledger's records of what was told, by uid. */
+  told(): Promise<LedgerRecord[]>
+  /** Sinks of the items that were made and queued, in order. */
+  queued: string[]
+}
+
+export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): NoticesRig {
+  const clock = {
+    atMs: Date.UTC(2026, 10, 21, 8),
+    now: () => clock.atMs,
+    monotonic: () => clock.atMs,
+    sleep: () => Promise.resolve(),
+  }
+  const redis = { problems: [], isFull: false }
+  const snapshot: Snapshot = { feeds: [], accounts: [], sinks: [], redis, unaccounted: [] }
+  const queued: string[] = []
+  const tell = createTeller({
+    book,
+    destinationsOf: (sink) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
+    batchWaitMs: () => undefined,
+    queue: (_account, made) => Promise.resolve(void queued.push(...made.map(({ k }) => k))),
+    generation: () => 1,
+    clock,
+  })
+  return {
+    clock,
+    snapshot,
+    tell,
+    queued,
+    replica: (given = {}) =>
+      createNotices({
+        config: { sink: 'soc', afterMs: 300_000 },
+        redis: book.redis,
+        keys,
+        tell: given.tell ?? tell,
+        readSnapshot: () => Promise.resolve(structuredClone(snapshot)),
+        isActive: given.isActive ?? (() => true),
+        clock,
+        logger: silent,
+      }),
+    async told() {
+      const records: LedgerRecord[] = []
+      for await (const record of scanRecords(book)) records.push(record)
+      return records.toSorted((left, right) => (left.uid < right.uid ? -1 : 1))
+    },
+  }
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { tallyInWords } from '../../../src/cli/redirect-all.ts'
+import { pendingInWords } from '../../../src/cli/sinks-list.ts'
+
+test.each([
+  [{}, 'nothing pending'],
+  [{ queued: 1 }, '1 pending: 1 queued'],
+  [
+    { queued: 2, group: 3, batch: 1, digest: 4 },
+    '10 pending: 2 queued, 3 in groups, 1 in sealed messages, 4 for the next digest',
+  ],
+])('pending items %j read as words', (pending, said) => {
+  expect(pendingInWords(pending)).toBe(said)
+})
+
+test('words are counted in the order in which they come, harmless to a terminal', () => {
+  expect(tallyInWords(['critical', 'high', 'critical'])).toBe('2 critical, 1 high')
+  expect(tallyInWords(['\u001B[2Jodd'])).not.toMatch(/\p{Cc}/u)
+  expect(tallyInWords([])).toBe('')
+})

@@ -1,0 +1,111 @@
+/** What feeds ask for that their budget does not carry, or that is probably not meant. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { formatMistake } from '../../../src/config/config-error.ts'
+import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
+
+interface Budget {
+  search?: number
+  basic?: number
+}
+
+function load(feeds: readonly string[], { search = 1, basic = 4 }: Budget = {}): LoadedConfig {
+  const text = `
+accounts:
+  main:
+    base_url: https://api.example.com
+    api_key: key
+    limits: { search: ${search}, basic: ${basic} }
+sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
+route: { sinks: [soc] }
+feeds:
+${feeds.map((keys, index) => `  feed${index}: { ${keys} }`).join('\n')}
+`
+  return parseConfig(text, { file: 'tocsin.yaml', env: {} })
+}
+
+function warningsOf(feeds: readonly string[], budget?: Budget): string[] {
+  return load(feeds, budget).warnings.map(({ path, problem }) => `${path}: ${problem}`)
+}
+
+const events = 'type: events, identifier_group: 7'
+const credentials = 'type: credentials, identifier: 77, severity: high'
+const search = 'type: credential_search, severity: low, query: { type: keyword, keyword: acme }'
+
+describe('sweeps that the polls leave no room for', () => {
+  // a poll a minute is 0.01667 requests per second
+  test('are told with both numbers and the place of the limit', () => {
+    const [warning, ...others] = load([events], { search: 0.018 }).warnings
+    expect(others).toEqual([])
+    expect(formatMistake(warning!)).toMatch(
+      /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 4 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
+    )
+  })
+
+  test('are counted together, against the shortest of their intervals', () => {
+    const both = [events, `${search}, every: 60s, sweep: { every: 30m }`]
+    expect(warningsOf(both, { search: 0.04 })).toEqual([
+      'accounts.main.limits.search: its sweeps get 24 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
+    ])
+    expect(warningsOf(both, { search: 0.045 })).toEqual([])
+  })
+
+  test('are no matter where they are switched off, rare, or of another tier', () => {
+    const budget = { search: 0.018 }
+    expect(warningsOf([`${events}, sweep: false`], budget)).toEqual([])
+    expect(warningsOf([`${events}, sweep: { every: 3h }`], budget)).toEqual([])
+    expect(warningsOf([`${events}, tier: basic`], budget)).toEqual([])
+    expect(warningsOf([credentials], budget)).toEqual([])
+    expect(warningsOf([credentials], { basic: 0.0167 })).toHaveLength(1)
+  })
+
+  test('are not told of where the polls alone are too many', () => {
+    expect(warningsOf([events], { search: 0.01 })).toEqual([
+      'accounts.main.limits.search: its feeds ask for 0.02 requests per second, more than the 0.01 of the tier search',
+    ])
+  })
+
+  test('no feed of the defaults is warned of, up to ten in a tier', () => {
+    const feeds = [events, search].flatMap((keys) => Array<string>(5).fill(keys))
+    expect(warningsOf([...feeds, ...Array<string>(10).fill(credentials)])).toEqual([])
+  })
+
+  test('a higher limit never brings a warning that a lower one did not', () => {
+    const someFeed = fc
+      .tuple(
+        fc.constantFrom(events, search, credentials),
+        fc.integer({ min: 5, max: 600 }),
+        fc.option(fc.integer({ min: 5, max: 2000 })),
+      )
+      .map(([keys, every, sweep]) => {
+        const written = sweep === null ? 'false' : `{ every: ${sweep}m }`
+        return `${keys}, every: ${every}s, sweep: ${written}`
+      })
+    const limit = fc.integer({ min: 1, max: 500 }).map((thousandth) => thousandth / 1000)
+    fc.assert(
+      fc.property(
+        fc.array(someFeed, { minLength: 1, maxLength: 5 }),
+        limit,
+        limit,
+        (feeds, a, b) => {
+          const [low, high] = [Math.min(a, b), Math.max(a, b)]
+          const told = (perSecond: number): string[] =>
+            load(feeds, { search: perSecond, basic: perSecond }).warnings.map(({ path }) => path)
+          expect(told(low)).toEqual(expect.arrayContaining(told(high)))
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('credentials that count as the same without the same person', () => {
+  test.each([credentials, search])('of { %s } are told', (keys) => {
+    expect(warningsOf([`${keys}, dedupe: { by: [secret, domain] }`])).toEqual([
+      'feeds.feed0.dedupe.by: of all people who share the secret and the domain, only the first is told',
+    ])
+    expect(warningsOf([`${keys}, dedupe: { by: [domain], repeat: send }`])).toEqual([])
+    expect(warningsOf([`${keys}, dedupe: { by: [identity] }`])).toEqual([])
+    expect(warningsOf([`${keys}, dedupe: false`])).toEqual([])
+  })
+})

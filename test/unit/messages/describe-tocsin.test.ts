@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { beginNotice, endNotice } from '../../../src/notices/notice-event.ts'
+import { renderMessage, type Message } from '../../../src/messages/message.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { aThreatEvent } from '../../support/events.ts'
+
+const sinceMs = Date.UTC(2026, 10, 21, 8)
+const brand = { kind: 'feed-stalled', name: 'brand' } as const
+const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 22 * 60_000 }
+
+function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Message {
+  const subject = { account: 'main', feed, routes: ['notices'], event, fetchedAtMs: 0 }
+  return renderMessage(subject, { attempt: 1, mayBeRepeat: false, isTest })
+}
+
+test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
+  const message = render(beginNotice(brand, noted, 'no poll succeeds'))
+  expect(message.title).toBe('Tocsin: feed brand has not been read to its end for 22 min')
+  expect(message.summary).toBe(`HIGH ${message.title}`)
+  expect(message.facts).toEqual([
+    { label: 'Since', value: '2026-11-21 08:00 UTC', kind: 'time' },
+    { label: 'Cause', value: 'no poll succeeds', kind: 'text' },
+    { label: 'What to do', value: 'tocsin feeds list', kind: 'code' },
+  ])
+  expect(message.extract).toBeNull()
+})
+
+test('the end of a trouble says from when to when it was', () => {
+  const message = render(endNotice(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
+  expect(message.title).toBe('Tocsin: over after 31 min: feed brand was not read to its end')
+  expect(message.facts.map(({ label, value }) => `${label} ${value}`)).toEqual([
+    'Since 2026-11-21 08:00 UTC',
+    'Over 2026-11-21 08:31 UTC',
+  ])
+})
+
+test('a cause with hostile text stays text', () => {
+  const { facts } = render(beginNotice(brand, noted, 'paused:\u202e see\nhttps://evil.example/x'))
+  expect(facts[1]?.value).toBe('paused: see hxxps://evil[.]example/x')
+})
+
+const canary = {
+  uid: 'canary/tocsin/1',
+  type: 'canary',
+  source: 'tocsin',
+  severity: 'info',
+  tags: ['TEST'],
+  identifiers: [],
+  highlights: { headline: ['test of the whole way'], slot: ['2026-11-21T08:00:00.000Z'] },
+}
+
+test('a canary is marked as a test in its title and its facts', () => {
+  const message = render(aThreatEvent(canary), true)
+  expect(message.title).toBe('TEST Canary: test of the whole way')
+  expect(message.facts.find(({ label }) => label === 'Meaning')?.value).toContain('TEST')
+})
+
+test.each(['notice', 'canary'])("a %s of the service's own is no word of Tocsin's", (type) => {
+  const event = aThreatEvent({ ...canary, uid: `${type}/tocsin/1`, type, source: 'tocsin' })
+  const message = render(event, false, 'brand')
+  expect(message.title).not.toMatch(/whole way|Tocsin:/u)
+  expect(message.facts.map(({ label }) => label)).not.toContain('Meaning')
+  expect(message.extract?.text).toBe('test of the whole way')
+})

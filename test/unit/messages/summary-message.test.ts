@@ -1,0 +1,213 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { messageLimits, renderMessage } from '../../../src/messages/message.ts'
+import {
+  moreOf,
+  renderSummary,
+  summaryLimits,
+  type SummaryMessage,
+} from '../../../src/messages/summary-message.ts'
+import type { SummaryAbout } from '../../../src/messages/summarise.ts'
+import type { DigestFacts } from '../../../src/messages/summary.ts'
+import type { DeliveryMember } from '../../../src/sinks/sink.ts'
+import { aMember } from '../../support/deliveries.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { aBusyDigest, digestFacts, summarised } from '../../support/summaries.ts'
+import { anySummarised } from '../sinks/any-summary.ts'
+import { linkable, unseenCharacters } from './any-unicode.ts'
+
+const firstTry = { attempt: 1, mayBeRepeat: false }
+
+function render(members: DeliveryMember[], about: Partial<SummaryAbout> = {}): SummaryMessage {
+  const { summary } = summarised(members, about)
+  return renderSummary({ ...firstTry, members, summary: summary! })
+}
+
+function renderDigest(facts: Partial<DigestFacts>, members: DeliveryMember[] = []): SummaryMessage {
+  return render(members, { kind: 'digest', route: null, digest: digestFacts(facts) })
+}
+
+const caughtUpMs = Date.UTC(2026, 10, 21, 4, 12)
+
+test('whatever the feed says, no text hides, breaks, links or is longer than promised', () => {
+  fc.assert(
+    fc.property(anySummarised, (content) => {
+      const message = renderSummary({ attempt: 3, mayBeRepeat: true, isTest: true, ...content })
+      const { lines, ...rest } = message
+      const texts = [...textsIn(rest), ...lines.flatMap((line) => textsIn({ ...line, link: null }))]
+      for (const text of texts) {
+        expect(text).not.toMatch(unseenCharacters)
+        expect(text).not.toMatch(linkable)
+        expect(text.isWellFormed()).toBe(true)
+        expect(Array.from(text).length).toBeLessThanOrEqual(messageLimits.uid)
+      }
+      expect(Array.from(message.title).length).toBeLessThanOrEqual(summaryLimits.title)
+      expect(Array.from(message.subject).length).toBeLessThanOrEqual(summaryLimits.subject)
+      expect(message.bySeverity.length).toBeLessThanOrEqual(9)
+    }),
+    { numRuns: 100, endOnFailure: true },
+  )
+})
+
+describe('the title', () => {
+  const stealers = ['critical', 'high', 'high'].map((severity) =>
+    aMember({ event: aThreatEvent({ severity }) }),
+  )
+
+  test('of a group says what its events have in common', () => {
+    const message = render(stealers, { labels: { feed: 'brand', type: 'stealer_log', team: 'x' } })
+    expect(message.title).toBe(
+      '3 new events: 1 critical, 2 high — stealer logs of feed brand (team x)',
+    )
+    expect(message.subject).toBe(
+      '[1 CRITICAL, 2 HIGH] 3 new events — stealer logs of feed brand (team x)',
+    )
+  })
+
+  test.each([
+    ['backlog', 'First poll of feed brand: 3 events: 1 critical, 2 high'],
+    ['held', '3 held events: 1 critical, 2 high — stealer logs of feed brand'],
+    ['storm', '3 events at once: 1 critical, 2 high — stealer logs of feed brand'],
+  ] as const)('of a %s says so, and a note says why', (kind, title) => {
+    const message = render(stealers, { kind })
+    expect(message.title).toBe(title)
+    expect(message.notes).toHaveLength(1)
+  })
+
+  test('of a test says TEST', () => {
+    const { summary } = summarised(stealers)
+    const message = renderSummary({
+      ...firstTry,
+      isTest: true,
+      members: stealers,
+      summary: summary!,
+    })
+    expect(message.title).toMatch(/^TEST 3 new events/)
+    expect(message.subject).toContain('TEST')
+  })
+
+  test('of a digest is its time at the reader’s place and its count', () => {
+    expect(renderDigest({}, stealers).subject).toBe(
+      'Digest 2026-11-21 08:00: 3 events (1 critical, 2 high)',
+    )
+  })
+})
+
+describe('an empty digest', () => {
+  test('claims quiet only where every feed was read and nothing was kept back', () => {
+    const message = renderDigest({})
+    expect(message.subject).toBe('Digest 2026-11-21 08:00: nothing new')
+    expect(message.alarms).toEqual([])
+    expect(message.coverage?.statement).toBe('Nothing new, and every feed was read to its end.')
+  })
+
+  test('names the feed that is behind in subject, title and alarm, first of all feeds', () => {
+    const brand = { feed: 'brand', lastCaughtUpMs: caughtUpMs, isBehind: true }
+    const message = renderDigest({ feeds: [...digestFacts().feeds, brand] })
+    expect(message.subject).toBe(
+      'Digest 2026-11-21 08:00: nothing new, but feed brand is behind since 2026-11-21 05:12',
+    )
+    expect(message.title).toBe(message.subject)
+    expect(message.alarms).toEqual([
+      'Feed brand is behind: events after 2026-11-21 05:12 may be missing here.',
+    ])
+    expect(message.coverage?.statement).toMatch(/does not mean/)
+    expect(message.coverage?.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
+  })
+
+  test('never claims quiet for a feed that was not read, for dead or for held events', () => {
+    const never = { feed: 'brand', lastCaughtUpMs: null, isBehind: true }
+    for (const facts of [
+      { feeds: [never] },
+      { feeds: [] },
+      { held: 1 },
+      { suppressed: 1 },
+      { dead: 1 },
+      { alreadySentTotal: 1 },
+    ]) {
+      const message = renderDigest(facts)
+      expect(message.coverage?.statement).not.toMatch(/every feed was read/)
+    }
+    expect(renderDigest({ feeds: [never] }).subject).toContain('was never read to its end')
+    expect(renderDigest({ dead: 2 }).subject).toContain('2 could not be delivered')
+    expect(renderDigest({ dead: 2 }).alarms[0]).toContain('dead-letters list')
+  })
+})
+
+test('a digest states its window, its late sending and what went another way, in its zone', () => {
+  const { members, summary } = aBusyDigest()
+  const digest = { ...summary!.digest!, isLate: true }
+  const message = renderSummary({ ...firstTry, members, summary: { ...summary!, digest } })
+  expect(message.notes[0]).toMatch(/^Late: this digest was due at 2026-11-21 08:00/)
+  expect(message.coverage).toMatchObject({
+    window: '2026-11-15 08:00 to 2026-11-21 08:00',
+    left: [
+      '4 held back for later',
+      '2 suppressed by a silence, a mute or another event',
+      '1 could not be delivered',
+      '3 already sent at once',
+    ],
+    moreAlreadySent: 2,
+  })
+  expect(message.timeZone).toBe('Europe/Zurich')
+  expect(message.lines[0]?.time).not.toContain('UTC')
+})
+
+test('a line says what the event is, what it matched, when, and what became of it', () => {
+  const event = aThreatEvent({ type: 'paste', source: 'pastebin', ignoredAtMs: 0 })
+  const [line] = render([aMember({ event, raisedFrom: 'medium' })]).lines
+  expect(line).toMatchObject({
+    severity: 'high',
+    title: 'Paste: example[.]com mentioned on pastebin',
+    identifier: null,
+    time: '2026-11-01 12:01 UTC',
+    remark: 'raised from medium, ignored',
+    link: event.url,
+  })
+})
+
+test('a message about one event says that its severity was raised', () => {
+  const message = renderMessage(aMember({ raisedFrom: 'medium' }), firstTry)
+  expect(message.notes).toContain('Severity raised from medium.')
+})
+
+describe('a leaked secret in clear', () => {
+  const event = aThreatEvent({ type: 'leaked_credential' })
+  const detail = { identity_name: 'alice', password: 'h••••2' }
+  const factsOf = (secret?: string): Record<string, string> =>
+    Object.fromEntries(
+      renderMessage(aMember({ event, detail, secret }), firstTry).facts.map((fact) => [
+        fact.label,
+        fact.value,
+      ]),
+    )
+
+  test('is one fact where the sink may show it, masked where it may not', () => {
+    expect(factsOf('hunter2')['Password']).toBe('hunter2')
+    expect(factsOf()['Password']).toBe('h••••2')
+  })
+
+  test('says so where it had to be changed to link to nothing', () => {
+    expect(factsOf('my.acme.com')).toMatchObject({ 'Password (defanged)': 'my[.]acme[.]com' })
+  })
+
+  test('stands in no other text, and in no summary', () => {
+    const member = aMember({ event, detail, secret: 'hunter2-in-clear' })
+    const { facts: _facts, ...rest } = renderMessage(member, firstTry)
+    expect(JSON.stringify(rest)).not.toContain('hunter2')
+    expect(JSON.stringify(render([member, member]))).not.toContain('hunter2')
+  })
+})
+
+test('what is not shown is counted, with the place where it is', () => {
+  expect(moreOf({ total: 5, attachment: null }, 5)).toBeNull()
+  expect(moreOf({ total: 5, attachment: null }, 3)).toMatch(/^and 2 more: "tocsin explain <uid>"/)
+  expect(moreOf({ total: 5, attachment: 'a.csv' }, 0)).toBe(
+    '5 not listed here: see the attached a.csv',
+  )
+})
+
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
+}

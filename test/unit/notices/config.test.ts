@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
+
+function load(more: string): LoadedConfig {
+  const yaml = `
+accounts: {main: {base_url: 'https://api.example.com', api_key: k}}
+feeds: {brand: {type: events, identifier_group: 7}}
+sinks:
+  soc: {type: slack, url: 'https://hooks.example.com/a'}
+  ops: {type: slack, url: 'https://hooks.example.com/b'}
+  siem: {type: slack, url: 'https://hooks.example.com/c'}
+route: {sinks: [soc]}
+${more}`
+  return parseConfig(yaml, { file: 'test.yaml', env: {} })
+}
+
+test('without the sections nobody is told and nothing is tested', () => {
+  const { config } = load('')
+  expect(config.notices).toBeUndefined()
+  expect(config.canary).toBeUndefined()
+})
+
+test('trouble is told after five minutes, and the canary comes each hour, unless the file says otherwise', () => {
+  const { config } = load('notices: {sink: ops}\ncanary: {sinks: [siem]}')
+  expect(config.notices).toEqual({ sink: 'ops', afterMs: 300_000 })
+  expect(config.canary).toEqual({ everyMs: 3_600_000, sinks: ['siem'] })
+  const other = load('notices: {sink: ops, after: 1m}\ncanary: {sinks: [siem], every: 5m}').config
+  expect(other.notices?.afterMs).toBe(60_000)
+  expect(other.canary?.everyMs).toBe(300_000)
+})
+
+test('a sink for notices or the canary alone is used', () => {
+  const paths = ({ warnings }: LoadedConfig): string[] => warnings.map(({ path }) => path)
+  expect(paths(load(''))).toEqual(['sinks.ops', 'sinks.siem'])
+  expect(paths(load('notices: {sink: ops}\ncanary: {sinks: [siem]}'))).toEqual([])
+})
+
+test('replicas that differ in them alone are of one generation', () => {
+  expect(load('notices: {sink: ops}').hash).toBe(load('canary: {sinks: [siem]}').hash)
+})

@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  inhibitRulesConfig,
+  sourceKeys,
+  targetKeys,
+  type InhibitRule,
+} from '../../../src/routing/inhibition.ts'
+import type { RoutableEvent } from '../../../src/routing/routable-event.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { aRoutableEvent } from '../../support/routing.ts'
+
+const written = {
+  source_matchers: ['type="ransomleak"'],
+  target_matchers: ['type="paste"'],
+  equal: ['identifier'],
+  window: '1h',
+}
+
+function rules(...overrides: object[]): InhibitRule[] {
+  return inhibitRulesConfig.parse(overrides.map((one) => ({ ...written, ...one })))
+}
+
+function anInput(event: Partial<ThreatEvent>, rest: Partial<RoutableEvent> = {}): RoutableEvent {
+  return aRoutableEvent({ event: aThreatEvent(event), ...rest })
+}
+
+const source = anInput({ type: 'ransomleak' })
+const target = anInput({ type: 'paste' })
+
+/** Whether the source would keep the target back, by the first of the rules. */
+function keepsBack(from: RoutableEvent, to: RoutableEvent, given = rules({})): boolean {
+  const set = sourceKeys(given, from).map(({ key }) => key)
+  return targetKeys(given, to).some(({ key }) => set.includes(key))
+}
+
+test('a source and its target share a key, each on its side only', () => {
+  const [key] = sourceKeys(rules({}), source)
+  expect(key).toEqual({
+    rule: 'inhibit.1',
+    key: expect.stringMatching(/^[0-9a-f]{32}$/),
+    windowMs: 3_600_000,
+  })
+  expect(targetKeys(rules({}), target)).toEqual([key])
+  expect(sourceKeys(rules({}), target)).toEqual([])
+  expect(targetKeys(rules({}), source)).toEqual([])
+})
+
+test('what is to be equal must be, as a set', () => {
+  const one = { id: 1, name: 'a.example' }
+  const other = { id: 2, name: 'b.example' }
+  const from = anInput({ type: 'ransomleak', identifiers: [one, other] })
+  expect(keepsBack(from, anInput({ type: 'paste', identifiers: [other, one, other] }))).toBe(true)
+  expect(keepsBack(from, anInput({ type: 'paste', identifiers: [one] }))).toBe(false)
+})
+
+test('what both lack is not equal, and without equal every source keeps every target back', () => {
+  const onTeam = rules({ equal: ['team'] })
+  expect(keepsBack(source, target, onTeam)).toBe(false)
+  const labelled = { labels: { team: 'brand' } }
+  const [from, to] = ['ransomleak', 'paste'].map((type) => anInput({ type }, labelled))
+  expect(keepsBack(from!, to!, onTeam)).toBe(true)
+  const elsewhere = anInput({ type: 'paste', identifiers: [] }, { feed: 'other' })
+  expect(keepsBack(source, elsewhere, rules({ equal: [] }))).toBe(true)
+})
+
+test('an event that is a source of a rule is kept back by none of its sources', () => {
+  const both = rules({ target_matchers: ['severity>=low'] })
+  expect(sourceKeys(both, source)).toHaveLength(1)
+  expect(targetKeys(both, source)).toEqual([])
+  expect(keepsBack(source, target, both)).toBe(true)
+})
+
+test('an event of an unknown severity is never kept back', () => {
+  expect(targetKeys(rules({}), anInput({ type: 'paste', severity: 'apocalyptic' }))).toEqual([])
+})
+
+test('what people closed at the service keeps nothing back', () => {
+  const closedAtMs = Date.UTC(2026, 10, 1)
+  for (const closed of [{ ignoredAtMs: closedAtMs }, { remediatedAtMs: closedAtMs }]) {
+    expect(sourceKeys(rules({}), anInput({ type: 'ransomleak', ...closed }))).toEqual([])
+  }
+})
+
+test('every rule that matches gives a key of its own, named or by its place', () => {
+  const many = rules({ name: 'leaks' }, {}, { source_matchers: ['type="chat"'] })
+  expect(sourceKeys(many, source).map(({ rule }) => rule)).toEqual(['leaks', 'inhibit.2'])
+  const keys = targetKeys(many, target)
+  expect(keys.map(({ rule }) => rule)).toEqual(['leaks', 'inhibit.2', 'inhibit.3'])
+  expect(new Set(keys.map(({ key }) => key)).size).toBe(3)
+})
+
+test.each([
+  ['name', { name: 'leaks' }],
+  ['source', { source_matchers: ['type="ransomleak"', 'kind="event"'] }],
+  ['target', { target_matchers: ['type=~"paste"'] }],
+  ['window', { window: '2h' }],
+  ['equal', { equal: ['identifier', 'feed'] }],
+])('a rule with another %s has other keys', (_what, change) => {
+  const [before] = targetKeys(rules({}), target)
+  const [after] = targetKeys(rules(change), target)
+  expect(after?.key).not.toBe(before?.key)
+})
+
+test('two events share a key just where they have the same sets under every name', () => {
+  const tags = fc.array(fc.constantFrom('', 'a', 'b', 'a, b', '","'), { maxLength: 3 })
+  const byTags = rules({ equal: ['tag', 'source'] })
+  const text = fc.constantFrom('x', 'y')
+  fc.assert(
+    fc.property(tags, text, tags, text, (tagsOne, sourceOne, tagsOther, sourceOther) => {
+      const from = anInput({ type: 'ransomleak', tags: tagsOne, source: sourceOne })
+      const to = anInput({ type: 'paste', tags: tagsOther, source: sourceOther })
+      const isSame =
+        sourceOne === sourceOther &&
+        tagsOne.every((tag) => tagsOther.includes(tag)) &&
+        tagsOther.every((tag) => tagsOne.includes(tag)) &&
+        tagsOne.some((tag) => tag !== '')
+      expect(keepsBack(from, to, byTags)).toBe(isSame)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,206 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import {
+  isActive,
+  mutedUntil,
+  timeIntervalsConfig,
+  type TimeInterval,
+  type TimeIntervals,
+} from '../../../src/routing/time-intervals.ts'
+import { labelAt, readingOf, windowsOf, zones } from '../runtime/reference-clock.ts'
+
+const minuteMs = 60_000
+const dayMs = 86_400_000
+
+type Written = z.input<typeof timeIntervalsConfig>
+
+/** As the file has it, under the name `quiet`. */
+function quiet(...intervals: Record<string, unknown>[]): TimeIntervals {
+  return timeIntervalsConfig.parse({ quiet: intervals } as unknown as Written)
+}
+
+function untilOf(intervals: TimeIntervals, atIso: string): string | undefined {
+  const untilMs = mutedUntil(intervals, ['quiet'], Date.parse(atIso))
+  return untilMs === undefined ? undefined : new Date(untilMs).toISOString()
+}
+
+const part = (from: string, to: string): object => ({ start_time: from, end_time: to })
+
+const night = quiet({
+  times: [part('00:00', '07:00'), part('22:00', '24:00')],
+  location: 'Europe/Zurich',
+})
+
+describe('a night', () => {
+  test('is muted until its last minute is over, through midnight', () => {
+    expect(untilOf(night, '2026-11-20T21:00:00Z')).toBe('2026-11-21T06:00:00.000Z')
+    expect(untilOf(night, '2026-11-21T05:59:59.999Z')).toBe('2026-11-21T06:00:00.000Z')
+  })
+
+  test('is not muted before its first minute and after its last', () => {
+    expect(untilOf(night, '2026-11-20T20:59:59.999Z')).toBeUndefined()
+    expect(untilOf(night, '2026-11-21T06:00:00Z')).toBeUndefined()
+  })
+
+  test('is an hour shorter when the clock is set forward, and longer when it is set back', () => {
+    expect(untilOf(night, '2026-03-28T21:00:00Z')).toBe('2026-03-29T05:00:00.000Z')
+    expect(untilOf(night, '2026-10-24T20:00:00Z')).toBe('2026-10-25T06:00:00.000Z')
+  })
+})
+
+test('a time that comes twice is muted twice', () => {
+  const early = quiet({ times: [part('02:00', '02:30')], location: 'Europe/Zurich' })
+  expect(untilOf(early, '2026-10-25T00:10:00Z')).toBe('2026-10-25T00:30:00.000Z')
+  expect(untilOf(early, '2026-10-25T00:40:00Z')).toBeUndefined()
+  expect(untilOf(early, '2026-10-25T01:10:00Z')).toBe('2026-10-25T01:30:00.000Z')
+})
+
+test('a weekend lasts until Monday, or until the holiday after it is over', () => {
+  const weekend = { weekdays: ['saturday', 'sunday'] }
+  const holiday = { days_of_month: ['28'], months: ['december'], years: [2026] }
+  expect(untilOf(quiet(weekend), '2026-12-26T12:00:30Z')).toBe('2026-12-28T00:00:00.000Z')
+  expect(untilOf(quiet(weekend, holiday), '2026-12-26T12:00:30Z')).toBe('2026-12-29T00:00:00.000Z')
+  expect(untilOf(quiet(weekend, holiday), '2026-12-29T00:00:00Z')).toBeUndefined()
+})
+
+test('two names mute until neither is active, and a name that is not given mutes nothing', () => {
+  const intervals = {
+    evening: quiet({ times: [part('18:00', '23:00')] })['quiet'] ?? [],
+    night: quiet({ times: [part('22:00', '24:00')] })['quiet'] ?? [],
+  }
+  const atMs = Date.parse('2026-11-20T19:00:00Z')
+  expect(mutedUntil(intervals, ['evening', 'night'], atMs)).toBe(Date.parse('2026-11-21T00:00Z'))
+  expect(mutedUntil(intervals, ['evening'], atMs)).toBe(Date.parse('2026-11-20T23:00Z'))
+  expect(mutedUntil(intervals, ['night'], atMs)).toBeUndefined()
+  expect(mutedUntil(intervals, [], atMs)).toBeUndefined()
+  expect(mutedUntil(intervals, ['constructor'], atMs)).toBeUndefined()
+})
+
+test('what two zones cover together is muted from one into the other', () => {
+  const intervals = quiet(
+    { times: [part('00:00', '12:00')], location: 'UTC' },
+    { times: [part('00:00', '12:00')], location: 'America/New_York' },
+  )
+  expect(untilOf(intervals, '2026-11-20T01:00:00Z')).toBe('2026-11-20T17:00:00.000Z')
+})
+
+test('where no end comes within 400 days, 400 days are the answer', () => {
+  const atMs = Date.parse('2026-11-20T12:34:56Z')
+  const intervals = quiet({ weekdays: ['monday:friday'] }, { weekdays: ['saturday', 'sunday'] })
+  expect(mutedUntil(intervals, ['quiet'], atMs)).toBe(atMs + 400 * dayMs)
+})
+
+describe('the days of a month', () => {
+  const active = (written: string, day: string): boolean => {
+    const [interval] = quiet({ days_of_month: [written] })['quiet'] ?? []
+    return isActive(interval!, Date.parse(`${day}T12:00:00Z`))
+  }
+
+  test.each([
+    ['-1', '2028-02-29', true],
+    ['-1', '2028-02-28', false],
+    ['-3:-1', '2026-11-28', true],
+    ['-3:-1', '2026-11-27', false],
+    ['29:31', '2026-02-28', false],
+    ['31', '2026-11-30', false],
+    ['20:-1', '2026-02-28', true],
+    ['-31:-28', '2026-02-01', true],
+    ['1:5', '2026-11-06', false],
+  ])('%s holds %s: %s', (written, day, expected) => {
+    expect(active(written, day)).toBe(expected)
+  })
+})
+
+test('words and numbers of the file become ranges', () => {
+  const written = {
+    weekdays: ['monday:friday', 'Sunday'],
+    days_of_month: [1, '-3:-1'],
+    months: ['january:march', '12', 'MAY'],
+    years: ['2026:2028', 2030],
+    times: [part('08:00', '24:00')],
+    location: 'Asia/Kathmandu',
+  }
+  expect(quiet(written)['quiet']).toEqual([
+    {
+      weekdays: [
+        { begin: 1, end: 5 },
+        { begin: 0, end: 0 },
+      ],
+      daysOfMonth: [
+        { begin: 1, end: 1 },
+        { begin: -3, end: -1 },
+      ],
+      months: [
+        { begin: 1, end: 3 },
+        { begin: 12, end: 12 },
+        { begin: 5, end: 5 },
+      ],
+      years: [
+        { begin: 2026, end: 2028 },
+        { begin: 2030, end: 2030 },
+      ],
+      times: [{ begin: 480, end: 1440 }],
+      timeZone: 'Asia/Kathmandu',
+    },
+  ])
+})
+
+test.each([
+  [{ times: [part('00:00', '24:00')], days_of_month: ['1:31'] }, 'always active'],
+  [{ times: [part('12:00', '24:00'), part('00:00', '12:00')] }, 'always active'],
+  [{ times: [part('00:00', '12:00'), part('12:01', '24:00')] }, undefined],
+  [{ days_of_month: ['1:30'] }, undefined],
+  [{ days_of_month: ['1:-1'] }, 'always active'],
+  [{ days_of_month: [29], months: ['february'], years: [2027] }, 'no day fits all of it'],
+  [{ days_of_month: [29], months: ['february'], weekdays: ['monday'] }, undefined],
+])('%j is meant, or refused: %s', (written, problem) => {
+  const result = timeIntervalsConfig.safeParse({ quiet: [written] })
+  expect(result.error?.issues[0]?.message.split('\n')[0]).toBe(problem)
+})
+
+/** Local readings as Intl writes them; the ranges by listing what they hold. */
+function isActiveSlowly(interval: TimeInterval, atMs: number): boolean {
+  const date = new Date(readingOf(labelAt(atMs, interval.timeZone)))
+  const minute = date.getUTCHours() * 60 + date.getUTCMinutes()
+  const isTime = interval.times?.some(({ begin, end }) => minute >= begin && minute < end) ?? true
+  const weekday = date.getUTCDay()
+  const isDay = interval.weekdays?.some(({ begin, end }) => weekday >= begin && weekday <= end)
+  return isTime && (isDay ?? true)
+}
+
+test('the end of a mute is the first minute at which a clock asked every minute finds none', () => {
+  const minuteOfDay = fc.integer({ min: 0, max: 48 }).map((half) => half * 30)
+  const times = fc
+    .uniqueArray(minuteOfDay, { minLength: 2, maxLength: 2 })
+    .map(([a = 0, b = 0]) => ({ begin: Math.min(a, b), end: Math.max(a, b) }))
+  const weekday = fc.integer({ min: 0, max: 6 }).map((day) => ({ begin: day, end: day }))
+  const interval: fc.Arbitrary<TimeInterval> = fc.record({
+    times: fc.option(fc.array(times, { minLength: 1, maxLength: 2 }), { nil: undefined }),
+    weekdays: fc.option(fc.array(weekday, { minLength: 1, maxLength: 4 }), { nil: undefined }),
+    daysOfMonth: fc.constant(undefined),
+    months: fc.constant(undefined),
+    years: fc.constant(undefined),
+    timeZone: fc.constantFrom(...zones),
+  })
+  const intervals = fc.array(interval, { minLength: 1, maxLength: 3 })
+  const windows = fc.constantFrom(...zones.flatMap(windowsOf))
+  const offset = fc.nat({ max: 5 * dayMs })
+  fc.assert(
+    fc.property(intervals, windows, offset, (quietOnes, { fromMs }, offsetMs) => {
+      const atMs = fromMs + offsetMs
+      const anyActive = (ms: number): boolean => quietOnes.some((one) => isActiveSlowly(one, ms))
+      const untilMs = mutedUntil({ quiet: quietOnes }, ['quiet'], atMs)
+      expect(untilMs !== undefined).toBe(anyActive(atMs))
+      expect(quietOnes.some((one) => isActive(one, atMs))).toBe(anyActive(atMs))
+      if (untilMs === undefined) return
+      // Always muted: a few days of it are enough.
+      const lookMs = Math.min(untilMs, atMs + 9 * dayMs)
+      let minute = Math.floor(atMs / minuteMs) * minuteMs
+      while (minute < lookMs && anyActive(minute)) minute += minuteMs
+      expect(minute).toBeGreaterThanOrEqual(lookMs)
+      expect(untilMs === atMs + 400 * dayMs || !anyActive(untilMs)).toBe(true)
+    }),
+    { numRuns: 150 },
+  )
+})

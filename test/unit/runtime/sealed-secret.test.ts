@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
+
+const box = createSecretBox(() => 'fw_the-key')
+const anyText = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units)),
+)
+
+test('what is sealed opens again, whatever it is, under its own context', () => {
+  fc.assert(
+    fc.property(anyText, anyText, (clear, context) => {
+      expect(box.open(box.seal(clear, context), context)).toBe(clear)
+    }),
+  )
+})
+
+test('no context but its own opens a seal', () => {
+  fc.assert(
+    fc.property(anyText, anyText, anyText, (clear, context, other) => {
+      fc.pre(other !== context)
+      expect(box.open(box.seal(clear, context), other)).toBeUndefined()
+    }),
+  )
+  expect(box.open(box.seal('hunter2', 'credential/1'), 'credential/11')).toBeUndefined()
+})
+
+test('no seal opens after any one of its characters has changed, or with some added or gone', () => {
+  const sealed = box.seal('hunter2', 'credential/1')
+  for (let place = 0; place < sealed.length; place += 1) {
+    for (const letter of ['A', 'b', '_', '=', ' ', '\u0000']) {
+      if (sealed[place] === letter) continue
+      const changed = sealed.slice(0, place) + letter + sealed.slice(place + 1)
+      expect(box.open(changed, 'credential/1')).toBeUndefined()
+    }
+    expect(box.open(sealed.slice(0, place), 'credential/1')).toBeUndefined()
+  }
+  for (const added of [`${sealed}A`, `${sealed}=`, `${sealed}\n`, ` ${sealed}`]) {
+    expect(box.open(added, 'credential/1')).toBeUndefined()
+  }
+  expect(box.open(sealed, 'credential/1')).toBe('hunter2')
+})
+
+test('what was never sealed opens to nothing and throws nothing', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      expect(box.open(text, 'credential/1')).toBeUndefined()
+      expect(box.open(`s1.${text}`, 'credential/1')).toBeUndefined()
+    }),
+  )
+})
+
+test('another key opens nothing; the key is asked for at each use, so a change counts at once', () => {
+  let key = 'fw_old'
+  const rotating = createSecretBox(() => key)
+  const sealed = rotating.seal('hunter2', 'credential/1')
+  key = 'fw_new'
+  expect(rotating.open(sealed, 'credential/1')).toBeUndefined()
+  expect(rotating.open(rotating.seal('new', 'u'), 'u')).toBe('new')
+  key = 'fw_old'
+  expect(rotating.open(sealed, 'credential/1')).toBe('hunter2')
+  expect(createSecretBox(() => 'fw_old').open(sealed, 'credential/1')).toBe('hunter2')
+})
+
+test('a key that cannot be read opens nothing, and what sealing then throws has no secret in it', () => {
+  let isReadable = true
+  const read = (): string => {
+    if (!isReadable) throw new Error('ENOENT: no such file /run/secrets/key')
+    return 'fw_key'
+  }
+  const fragile = createSecretBox(read)
+  const sealed = fragile.seal('hunter2', 'credential/1')
+  isReadable = false
+  expect(fragile.open(sealed, 'credential/1')).toBeUndefined()
+  expect(() => fragile.seal('hunter2', 'credential/1')).toThrow(/^ENOENT: no such file [\w/]+$/)
+})
+
+test('a seal shows nothing of its secret and is never the same twice', () => {
+  const seals = Array.from({ length: 100 }, () => box.seal('hunter2', 'credential/1'))
+  expect(new Set(seals).size).toBe(100)
+  for (const seal of seals) {
+    expect(seal).toMatch(/^s1\.[\w-]+$/)
+    const bytes = Buffer.from(seal.slice(3), 'base64url')
+    expect(bytes.includes('hunter2')).toBe(false)
+    expect(bytes.includes(Buffer.from('hunter2', 'utf16le'))).toBe(false)
+  }
+})

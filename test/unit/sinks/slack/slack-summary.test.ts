@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { slackErrorOf } from '../../../../src/sandbox/catchers/block-kit.ts'
+import { previewSlack } from '../../../../src/sinks/slack/preview-slack.ts'
+import { maxBlocksLength, slackLimits } from '../../../../src/sinks/slack/slack-message.ts'
+import type { Delivery } from '../../../../src/sinks/sink.ts'
+import { aMember } from '../../../support/deliveries.ts'
+import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
+import { anySummarised } from '../any-summary.ts'
+
+function preview(content: Partial<Delivery>): ReturnType<typeof previewSlack> {
+  return previewSlack({
+    id: 'abc',
+    destination: { id: 'soc', label: 'soc' },
+    members: [],
+    attempt: 1,
+    mayBeRepeat: false,
+    ...content,
+  })
+}
+
+test('whatever the feed says, Slack takes the blocks and the words, and nothing is interpreted', () => {
+  fc.assert(
+    fc.property(anySummarised, (content) => {
+      const { inBlocks, inWords } = preview({ ...content, mayBeRepeat: true, attempt: 2 })
+      expect(slackErrorOf(inBlocks)).toBeNull()
+      expect(JSON.stringify(inBlocks.blocks).length).toBeLessThan(maxBlocksLength)
+      for (const text of [inBlocks.text!, inWords.text!]) {
+        expect(text.length).toBeLessThanOrEqual(slackLimits.text)
+        expect(text).not.toMatch(/[<>`]|&(?!amp;|lt;|gt;)/)
+      }
+      expect(inWords.text).toContain('delivery abc')
+      const found = objectsIn(inBlocks.blocks)
+      const openTexts = found.filter(
+        ({ type, text }) =>
+          type === 'mrkdwn' ||
+          (type === 'link' && text !== 'open') ||
+          (type === 'plain_text' && /[<>]|&(?!amp;|lt;|gt;)/.test(String(text))),
+      )
+      expect(openTexts).toEqual([])
+      expectCounted(inBlocks.blocks, content.summary.total)
+    }),
+    { numRuns: 100, endOnFailure: true },
+  )
+})
+
+test('a long list is shown as far as it is read, and the rest is counted', () => {
+  const { inBlocks, inWords } = preview(summarised(manyMembers(200)))
+  const shown = linesIn(inBlocks.blocks)
+  expect(shown).toBeGreaterThanOrEqual(10)
+  expect(shown).toBeLessThanOrEqual(25)
+  expectCounted(inBlocks.blocks, 200)
+  expect(inWords.text).toMatch(/and \d+ more: /)
+})
+
+test('Slack takes no file, so no message points to one', () => {
+  const text = JSON.stringify(preview(aBusyDigest(100)))
+  expect(text).not.toContain('.csv')
+})
+
+test('a feed that is behind comes before everything but the title, in the notification too', () => {
+  const feeds = [{ feed: 'brand', lastCaughtUpMs: null, isBehind: true }]
+  const digest = digestFacts({ feeds })
+  const { inBlocks, inWords } = preview(summarised([aMember()], { kind: 'digest', digest }))
+  const alarm = 'Feed brand is behind: it was never read to its end'
+  expect(inBlocks.blocks?.[1]).toMatchObject({ text: { text: expect.stringContaining(alarm) } })
+  expect(inBlocks.text).toContain(alarm)
+  expect(inWords.text).toContain(alarm)
+})
+
+test('several events without a summary are refused', () => {
+  expect(() => preview({ members: [aMember(), aMember()] })).toThrow('has 2 events')
+})
+
+function expectCounted(blocks: unknown, total: number): void {
+  const text = JSON.stringify(blocks)
+  const more = /(?:and (\d+) more: |(\d+) not listed here: )/.exec(text)
+  expect(linesIn(blocks) + Number(more?.[1] ?? more?.[2] ?? 0)).toBe(total)
+}
+
+function linesIn(blocks: unknown): number {
+  return objectsIn(blocks).filter(({ type }) => type === 'rich_text_section').length
+}
+
+function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
+  return [...own, ...Object.values(value).flatMap(objectsIn)]
+}
