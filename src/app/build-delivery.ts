@@ -103,6 +103,7 @@ function buildDeliverer(
   return createDeliverer({
     book: (account) => findBook(shared, account),
     gate,
+    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
     circuit,

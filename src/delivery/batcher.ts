@@ -1,7 +1,7 @@
 /** Seals what a sink has collected into batches: at most `max` items and `maxBytes` each. */
-import { peekCollection, sealBatch, type Collected } from '../ledger/collecting.ts'
+import { keepBack, peekCollection, sealBatch, type Collected } from '../ledger/collecting.ts'
 import type { Book } from '../ledger/book.ts'
-import type { Gate, Verdict } from '../digest/gate.ts'
+import type { Gate } from '../digest/gate.ts'
 import { judgedOf } from '../digest/read-members.ts'
 import { readItems, type Payload, type Suppression } from '../ledger/records.ts'
 import type { Sink } from '../sinks/sink.ts'
@@ -39,7 +39,7 @@ export async function flushOnce(
     if (waiting.length < batch.max && dueAtMs > nowMs) {
       return { next: 'later', atMs: dueAtMs, batches }
     }
-    if ((await keepBack(book, sink, waiting, options)) > 0) continue
+    if ((await keptOut(book, sink, waiting, options)) > 0) continue
     const refs = fitting(sink, waiting, batch.maxBytes)
     const sealing = { sink: sink.name, destination: destination.id, waitMs: batch.waitMs }
     const sealed = await sealBatch(book, sealing, refs)
@@ -48,7 +48,7 @@ export async function flushOnce(
 }
 
 /** Takes out what a rule keeps from being sent; how many that were. */
-async function keepBack(
+async function keptOut(
   book: Book,
   sink: Sink,
   waiting: Collected[],
@@ -64,21 +64,9 @@ async function keepBack(
     const verdict = verdicts[i]
     if (!verdict || verdict.act === 'send') return []
     if (verdict.act === 'suppress') onSuppressed?.(sink.name, item.severity, verdict.reason)
-    return [storedVerdict(ref, verdict)]
+    return [{ ref, ...verdict }]
   })
-  if (members.length === 0) return 0
-  const ask = { sink: sink.name, retention: book.retention, members }
-  return Number(await book.run('keep-back', JSON.stringify(ask)))
-}
-
-function storedVerdict(
-  ref: string,
-  verdict: Exclude<Verdict, { act: 'send' }>,
-): Record<string, unknown> {
-  const { rule } = verdict
-  return verdict.act === 'suppress'
-    ? { r: ref, a: 'suppress', reason: verdict.reason, rule }
-    : { r: ref, a: 'hold', reason: 'mute', rule, at: Math.floor(verdict.untilMs) }
+  return members.length === 0 ? 0 : keepBack(book, members, sink.name)
 }
 
 /** The longest run from the start that stays within the size; never less than one. */

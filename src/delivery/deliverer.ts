@@ -41,6 +41,7 @@ export interface Work {
 export interface DelivererOptions extends DeliveryOptions {
   /** Judges what goes singly right before it goes; undefined: nothing is kept back. */
   gate?: Gate | undefined
+  onSuppressed?: ((sink: string, severity: string, reason: Suppression) => void) | undefined
   /** After a sink accepted, before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
@@ -72,6 +73,11 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         await circuit.giveBack(work.sink.name)
         return { next: 'later', atMs: clock.now(), isCircuitOpen: false }
       }
+      const kept = await keptBack(options, work)
+      if (kept) {
+        await circuit.giveBack(work.sink.name)
+        return kept
+      }
       const token = randomUUID()
       const begun = await beginAttempt(work.book, work.ref, token, attemptLeaseMs)
       if (begun.status !== 'send') {
@@ -79,8 +85,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
         if (begun.status === 'settling') await settleRest(options, work, begun.batch)
         return done
       }
-      const kept = await keptBack(options, work, begun)
-      const { outcome, taken } = kept ?? (await attemptSend(options, work, begun))
+      const { outcome, taken } = await attemptSend(options, work, begun)
       const attempt = { ref: work.ref, token, replica }
       const settled = await settleAttempt(work.book, attempt, outcome) // first: until then a crash repeats it
       await tellReplicas(options, work.sink, taken)
@@ -95,9 +100,6 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
 function nextOf(outcome: Outcome, halves: string[] | undefined, clock: Clock): DeliverOutcome {
   const { atMs = clock.now() } = outcome
   if (outcome.outcome === 'retry') return { next: 'later', atMs, isCircuitOpen: false }
-  if (outcome.outcome === 'held' && !outcome.place) {
-    return { next: 'later', atMs, isCircuitOpen: false }
-  }
   return { next: 'done', halves: halves ?? [] }
 }
 
@@ -113,16 +115,9 @@ function countSettled(
   { metrics, clock }: Pick<DelivererOptions, 'metrics' | 'clock'>,
   sink: string,
   { members, total }: Begun,
-  { outcome, reason }: Outcome,
+  { outcome }: Outcome,
 ): void {
-  if (outcome === 'retry' || outcome === 'held') return
-  if (outcome === 'suppressed') {
-    for (const { severity } of members) {
-      metrics.suppressedTotal.inc({ sink, severity, reason: reason as Suppression })
-    }
-    metrics.itemsSettledTotal.inc({ sink, outcome }, total)
-    return
-  }
+  if (outcome === 'retry') return
   metrics.deliveriesTotal.inc({ sink, outcome })
   if (outcome === 'split') return
   metrics.itemsSettledTotal.inc({ sink, outcome }, total)

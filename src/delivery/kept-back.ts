@@ -1,37 +1,32 @@
 import { heldPlace } from '../digest/placement.ts'
-import type { Judged } from '../digest/gate.ts'
-import type { AttemptMember } from '../ledger/attempts.ts'
-import type { Sink } from '../sinks/sink.ts'
-import type { Attempted, Begun } from './attempt.ts'
-import type { DelivererOptions, Work } from './deliverer.ts'
+import { judgedOf } from '../digest/read-members.ts'
+import { keepBack } from '../ledger/collecting.ts'
+import { readItems } from '../ledger/records.ts'
+import type { DelivererOptions, DeliverOutcome, Work } from './deliverer.ts'
 
 /**
- * What a rule keeps from being sent just now, or for good; undefined: it goes. Judged once, before the
- * first try: what may have been accepted already is not taken back. Sealed messages were judged before.
+ * Keeps from being sent what a rule keeps just now, or for good; undefined: it goes. Judged before the
+ * first try is begun: what may have been accepted already is not taken back. Sealed messages were
+ * judged before.
  */
 export async function keptBack(
-  { gate }: Pick<DelivererOptions, 'gate'>,
+  { gate, onSuppressed }: Pick<DelivererOptions, 'gate' | 'onSuppressed'>,
   { book, sink, ref }: Work,
-  begun: Begun,
-): Promise<Attempted | undefined> {
-  const [member] = begun.members
-  if (!gate || !member?.payload || !ref.startsWith('i:') || begun.attempt > 1) return undefined
-  if (gate.isIdleFor(sink.name)) return undefined
-  const [verdict] = await gate.judge(book, [judgedOf(sink, member)])
+): Promise<DeliverOutcome | undefined> {
+  if (!gate || !ref.startsWith('i:') || gate.isIdleFor(sink.name)) return undefined
+  const [found] = await readItems(book, [ref])
+  if (!found?.payload || found.item.attempts > 0) return undefined
+  const [verdict] = await gate.judge(book, [judgedOf(found)])
   if (!verdict || verdict.act === 'send') return undefined
-  const { rule } = verdict
+  const { severity, destination } = found.item
   if (verdict.act === 'suppress') {
-    return { outcome: { outcome: 'suppressed', reason: verdict.reason, rule }, taken: undefined }
+    if ((await keepBack(book, [{ ref, ...verdict }])) === 0) return undefined
+    onSuppressed?.(sink.name, severity, verdict.reason)
+    return { next: 'done', halves: [] }
   }
   const atMs = Math.floor(verdict.untilMs)
-  const place = sink.type === 'webhook' ? undefined : heldPlace(begun.destination, rule, atMs)
-  const outcome = { outcome: 'held', reason: 'mute', rule, atMs, ...(place && { place }) } as const
-  return { outcome, taken: undefined }
-}
-
-function judgedOf(sink: Sink, member: AttemptMember): Judged {
-  const { recordId, routes, feed, labels, payload, severity, closed } = member
-  if (!payload) throw new Error('a member without its payload is not judged')
-  const event = { ...payload.event, severity }
-  return { recordId, sink: sink.name, routes, feed, labels, event, closed }
+  const isMachine = sink.type === 'webhook'
+  const place = isMachine ? undefined : heldPlace(destination, verdict.rule, atMs)
+  if ((await keepBack(book, [{ ref, ...verdict, place }])) === 0) return undefined
+  return isMachine ? { next: 'later', atMs, isCircuitOpen: false } : { next: 'done', halves: [] }
 }

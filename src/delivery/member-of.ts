@@ -14,7 +14,7 @@ export function memberOfItem(
   { record, item, payload }: FoundItem,
   options: MemberOptions,
 ): DeliveryMember | undefined {
-  const sighting = record.sightings.at(-1)
+  const sighting = record.sightings[item.sighting]
   const { account, recordId, uid, closed } = record
   const { severity, routes, raisedFrom } = item
   const id = itemId(account, uid, severity, item.destination)

@@ -11,6 +11,8 @@ import {
   type MadeWork,
   type SinkModes,
 } from '../ledger/collecting.ts'
+import { settleMembers } from '../digest/sealed-message.ts'
+import { readAnswered } from '../ledger/attempts.ts'
 import { overdueRefs, sinksOf } from '../ledger/due.ts'
 import type { Book } from '../ledger/book.ts'
 import { readPayload } from '../ledger/records.ts'
@@ -125,14 +127,29 @@ function addHeld(sum: Reconciled, sink: string, count: number): void {
   if (count > 0 && !sum.unknownSinks.includes(sink)) sum.unknownSinks.push(sink)
 }
 
-async function hold({ books }: ReconcilerOptions, book: Book, due: string[]): Promise<number> {
-  for (const ref of due) {
+async function hold(options: ReconcilerOptions, book: Book, due: string[]): Promise<number> {
+  let held = 0
+  for (const ref of due) held += (await holdOne(options, book, ref)) ? 1 : 0
+  return held
+}
+
+/** False for a summary that was answered already: only its members were left to be settled. */
+async function holdOne({ books }: ReconcilerOptions, book: Book, ref: string): Promise<boolean> {
+  if (parseRef(ref).kind === 'batch') {
+    const answered = await readAnswered(book, ref)
+    if (answered) {
+      await settleMembers(book, ref, answered, (account) => bookOf(books, account))
+      return false
+    }
     // a digest may have members in other books too
-    const others = parseRef(ref).kind === 'batch' ? books.filter((other) => other !== book) : []
-    for (const other of others) await holdOrphan(other, ref)
-    await holdOrphan(book, ref)
+    for (const other of books) if (other !== book) await holdOrphan(other, ref)
   }
-  return due.length
+  await holdOrphan(book, ref)
+  return true
+}
+
+function bookOf(books: readonly Book[], account: string): Book | undefined {
+  return books.find((book) => book.account === account)
 }
 
 async function takeBack({ modes, returnPlaces }: ReconcilerOptions, book: Book): Promise<number> {

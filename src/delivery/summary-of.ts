@@ -28,7 +28,7 @@ const readChunk = 300
 /** Rows of a file: more take seconds to pack, and the job's lock is short. The last line counts the rest. */
 const maxRows = 20_000
 
-/** Throws where a book that holds members is not open. */
+/** Members of an account that is not configured any more are counted and not shown. */
 export async function summaryOf(
   work: SummaryWork,
   begun: Pick<Begun, 'about'>,
@@ -36,7 +36,8 @@ export async function summaryOf(
   const about = JSON.parse(begun.about ?? '{}') as MessageAbout
   const found: FoundItem[] = []
   for (const { account, ref } of about.shown) {
-    found.push(...(await readItems(bookOf(work, account), [ref])))
+    const book = work.book(account)
+    if (book) found.push(...(await readItems(book, [ref])))
   }
   return {
     about,
@@ -51,7 +52,8 @@ async function fileOf(work: SummaryWork, about: MessageAbout): Promise<Attachmen
   if (work.sink.canAttach !== true || summary.total <= shown.length) return undefined
   const rows: CsvRow[] = []
   for (const account of accounts) {
-    rows.push(...(await rowsOf(work, bookOf(work, account), maxRows - rows.length)))
+    const book = work.book(account)
+    if (book) rows.push(...(await rowsOf(work, book, maxRows - rows.length)))
   }
   const day = new Date(summary.digest?.toMs ?? summary.lastAtMs).toISOString().slice(0, 10)
   return attachmentOf(rows, `tocsin-${summary.kind}-${day}`, summary.total)
@@ -67,10 +69,4 @@ async function rowsOf(work: SummaryWork, book: Book, max: number): Promise<CsvRo
     rows.push(...found.flatMap((item) => memberOfItem(sink, item, options) ?? []).map(csvRowOf))
   }
   return rows
-}
-
-function bookOf({ book }: SummaryWork, account: string): Book {
-  const found = book(account)
-  if (!found) throw new Error(`no book is open for account ${account}`)
-  return found
 }

@@ -12,7 +12,7 @@ import type { CollectingSink, SinkDigest } from './placement.ts'
 import { readMembers, type Member } from './read-members.ts'
 import { messageIdOf, sealedMembers } from './seal.ts'
 import type { MessageAbout } from './sealed-message.ts'
-import { membersOf, type Turn } from './timers.ts'
+import { membersOf, readFence, type Fence, type Turn } from './timers.ts'
 import type { TurnOptions } from './turn-options.ts'
 
 /** A digest that comes so long after its time says that it is late. */
@@ -35,6 +35,8 @@ export interface DigestWork {
 /** What waits in one book. */
 export interface Collected {
   book: Book
+  /** The collection as it was before its members were read. */
+  fence: Fence
   /** Of a turn that was cut off: in the message already, unjudged. */
   sealed: Member[]
   fresh: Member[]
@@ -65,6 +67,7 @@ export async function collectDigest(
   for (const book of books) {
     collected.push({
       book,
+      fence: book === turn.book ? turn.fence : await readFence(book, turn.id),
       sealed: await readMembers(book, await sealedMembers(book, messageId)),
       fresh: await readMembers(book, await membersOf({ book, id: turn.id }), gate),
     })
@@ -93,6 +96,8 @@ export async function composeDigest(
   const tally = createTally()
   for (const member of going) tally.add(member)
   const fromMs = turn.fromMs ?? turn.openedAtMs
+  // its timer is put off while nothing can be sent, its window is not
+  const dueAtMs = Math.min(turn.dueAtMs, digest.schedule.next(fromMs))
   const told = await alreadySent(options, turn, nowMs)
   const since = totalsSince(await readTotals(options, turn.sink), turn.note)
   const recipients = Math.max(1, sink.destinations.length)
@@ -102,8 +107,8 @@ export async function composeDigest(
   const facts: DigestFacts = {
     fromMs,
     toMs: nowMs,
-    dueAtMs: turn.dueAtMs,
-    isLate: nowMs - turn.dueAtMs > lateMs,
+    dueAtMs,
+    isLate: nowMs - dueAtMs > lateMs,
     timeZone: digest.timeZone,
     perDay: perDay(going, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
     feeds: await options.coverage(),
@@ -116,7 +121,7 @@ export async function composeDigest(
   return {
     summary: tally.finish({ kind: 'digest', labels: {}, route: null, digest: facts }),
     shown: going.slice(0, digest.maxItems).map(({ account, ref }) => ({ account, ref })),
-    accounts: collected.map(({ book }) => book.account),
+    accounts: [...new Set(going.map(({ account }) => account))],
     repeatRisks: Math.max(0, ...going.map(({ repeatRisks }) => repeatRisks)),
   }
 }
@@ -156,7 +161,10 @@ export interface Totals {
 }
 
 /** What the ledger counts for a sink: noted at the end of a window, to know what the next one adds. */
-export async function readTotals({ books }: TurnOptions, sink: string): Promise<Totals> {
+export async function readTotals(
+  { books }: Pick<TurnOptions, 'books'>,
+  sink: string,
+): Promise<Totals> {
   const totals = { suppressed: 0, dead: 0 }
   for (const book of books) {
     const account = (await readAccounting(book)).sinks[sink]

@@ -8,6 +8,7 @@ import {
   draftDigest,
   goingOf,
   readTotals,
+  type Collected,
   type DigestDraft,
   type DigestWork,
 } from './digest-draft.ts'
@@ -24,11 +25,12 @@ export async function digestTurn(options: TurnOptions, turn: Turn): Promise<numb
   const sink = options.sinks.get(turn.sink)
   const digest = sink?.digest
   const nowMs = options.clock.now()
-  if (!sink || !digest) return groupTurn(options, [turn]) // it has no digest any more
+  const isStill = sink?.destinations.some(({ id }) => id === turn.about.destination) === true
+  if (!sink || !digest || !isStill) return groupTurn(options, [turn]) // it is no digest any more
   const windowEndMs = digest.schedule.next(turn.fromMs ?? turn.openedAtMs)
   if (windowEndMs > nowMs || turn.book !== options.books[0]) {
     // the schedule was changed, or the turn is another book's, which goes with the first
-    await postpone(turn, turn.timer, digest.schedule.next(nowMs))
+    await postpone(turn.book, [turn.timer], digest.schedule.next(nowMs))
     return 0
   }
   return endWindow(options, { turn, sink, digest, nowMs })
@@ -82,29 +84,18 @@ async function endWindow(options: TurnOptions, work: DigestWork): Promise<number
 
 async function tryDigest(options: TurnOptions, work: DigestWork): Promise<number | 'again'> {
   const { turn, digest, nowMs } = work
-  const messageId = messageIdOf(turn)
-  const collected = await collectDigest(options, turn)
-  const going = goingOf(collected)
-  const order = new Map(going.map(({ account, ref }, at) => [`${account} ${ref}`, at]))
-  for (const { book, fresh } of collected) {
-    const sorted = fresh
-      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next one
-      .map((member) => ({ ...member, order: order.get(`${member.account} ${member.ref}`) ?? 0 }))
-    if (!(await sealMembers(book, { leadId: turn.id, messageId }, sorted))) return 0
-    tellSuppressed(options, turn.sink, fresh)
-  }
+  const collected = await sealAll(options, turn, await collectDigest(options, turn))
+  if (!collected) return 0
   const about = await composeDigest(options, work, collected)
-  const nextMs = digest.schedule.next(nowMs)
   const note = JSON.stringify(await readTotals(options, turn.sink))
-  const isSent = going.length > 0 || digest.sendsEmpty
+  const isSent = about.summary.total > 0 || digest.sendsEmpty
   // the other books first: once the first book has the message, nothing joins it anywhere
-  for (const { book, sealed, fresh } of collected.toReversed()) {
+  for (const { book, fence, sealed, fresh } of collected.toReversed()) {
     const isLead = book === turn.book
     const closed = await closeSeal(book, {
-      messageId,
-      lead: { ...turn, book },
+      messageId: messageIdOf(turn),
       members: sealed.length + fresh.filter(({ verdict }) => verdict.act === 'send').length,
-      turns: [{ turn: { ...turn, book }, nextMs }],
+      turns: [{ turn: { ...turn, book, fence }, nextMs: digest.schedule.next(nowMs) }],
       window: { toMs: nowMs, note },
       ...(isLead &&
         isSent && { message: { sink: turn.sink, destination: turn.about.destination, about } }),
@@ -115,6 +106,30 @@ async function tryDigest(options: TurnOptions, work: DigestWork): Promise<number
     }
   }
   return isSent ? 1 : 0
+}
+
+/**
+ * What the message holds in the end; undefined where another replica has ended the turn. A book that a
+ * try that was cut off had closed already takes nothing more: what came since waits for the next one.
+ */
+async function sealAll(
+  options: TurnOptions,
+  turn: Turn,
+  collected: readonly Collected[],
+): Promise<Collected[] | undefined> {
+  const messageId = messageIdOf(turn)
+  const order = new Map(goingOf(collected).map(({ account, ref }, at) => [`${account} ${ref}`, at]))
+  const all: Collected[] = []
+  for (const { book, fence, sealed, fresh } of collected) {
+    const sorted = fresh
+      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next one
+      .map((member) => ({ ...member, order: order.get(`${member.account} ${member.ref}`) ?? 0 }))
+    const isOpen = await sealMembers(book, { messageId, leadId: turn.id, fence }, sorted)
+    if (!isOpen && book === turn.book) return undefined
+    if (isOpen) tellSuppressed(options, turn.sink, fresh)
+    all.push({ book, fence, sealed, fresh: isOpen ? fresh : [] })
+  }
+  return all
 }
 
 /** Gives every configured digest its timer, so that an empty one comes too; a set one stays. */
@@ -135,17 +150,21 @@ export function hasDigest(sink: CollectingSink): sink is DigestSink {
 }
 
 async function ensureDigest(
-  { books: [book] }: Pick<TurnOptions, 'books'>,
+  { books }: Pick<TurnOptions, 'books'>,
   { name, digest }: DigestSink,
   { destination, nowMs }: { destination: string; nowMs: number },
 ): Promise<void> {
+  const [book] = books
   if (!book) return
   const id = digestIdOf(destination)
   const from = await book.redis.hget(book.key('gather', id), 'from')
-  const atMs = digest.schedule.next(from === null ? nowMs : Number(from))
   const setMs = await timerOf(book, id, name)
-  // one that is set stays, unless the schedule has an earlier time to come now
-  if (setMs !== undefined && !(atMs > nowMs && atMs < setMs)) return
-  const about = { destination, route: null, labels: {}, feed: null }
-  await book.run('ensure-digest', id, name, atMs, JSON.stringify(about), Math.floor(nowMs))
+  const nextMs = digest.schedule.next(nowMs)
+  // one that is set stays, unless the schedule was changed and has an earlier time to come
+  if (from !== null && setMs !== undefined && setMs <= nextMs) return
+  const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
+  const atMs = setMs === undefined ? missedMs : nextMs
+  const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
+  const note = JSON.stringify(await readTotals({ books }, name))
+  await book.run('ensure-digest', id, name, atMs, about, Math.floor(nowMs), note)
 }

@@ -8,16 +8,23 @@ import { holdOrphan } from '../ledger/collecting.ts'
 import { parseRef } from '../ledger/refs.ts'
 import { digestTurn } from './digest-turn.ts'
 import { groupTurn } from './group-turn.ts'
-import { claimTurn, dueTimers, postpone, type Turn } from './timers.ts'
+import { freeMembers, messageIdOf } from './seal.ts'
+import { claimTurn, dueTimers, membersOf, postpone, type Turn } from './timers.ts'
 import type { TurnOptions } from './turn-options.ts'
 
 export interface Flusher {
-  /** One pass over every timer that is due. */
+  /** One pass over the timers that are due. */
   flushOnce(): Promise<{ messages: number }>
 }
 
-/** Timers looked at in one pass of one book. */
+/** Timers read at once. */
 const pageLength = 200
+
+/** Turns of one book in one pass; their leases last for all of them. */
+const maxTurns = 2_000
+
+/** Pages of one pass: a blocked sink's ten thousand groups are put off within it. */
+const maxPages = 100
 
 /** How long a blocked sink's turns are put off. */
 const blockedMs = 15_000
@@ -40,8 +47,10 @@ export function createFlusher(options: TurnOptions): Flusher {
 }
 
 async function flushBook(options: TurnOptions, book: Book): Promise<number> {
-  const timers = await dueTimers(book, options.clock.now(), pageLength)
-  const turns = await claimKnown(options, book, timers)
+  const turns = await claimDue(options, book)
+  for (const turn of turns) {
+    if (options.sinks.get(turn.sink)?.isForPeople === false) await freeAll(options, turn)
+  }
   let messages = 0
   for (const turn of turns.filter(({ kind }) => kind === 'digest')) {
     messages += await digestTurn(options, turn)
@@ -56,33 +65,61 @@ async function flushBook(options: TurnOptions, book: Book): Promise<number> {
   return messages
 }
 
-async function claimKnown(options: TurnOptions, book: Book, timers: string[]): Promise<Turn[]> {
+/** What was collected while the sink was for people goes on singly, now that it is a machine's. */
+async function freeAll({ queue }: TurnOptions, turn: Turn): Promise<void> {
+  const refs = await membersOf(turn)
+  await freeMembers(turn, refs)
+  const work = refs.map((ref) => ({ ref, sink: turn.sink, severity: 'high' }))
+  await queue(turn.book.account, work)
+}
+
+async function claimDue(options: TurnOptions, book: Book): Promise<Turn[]> {
+  const { clock } = options
   const turns: Turn[] = []
-  const blocked = new Map<string, boolean>()
-  for (const timer of timers) {
-    const { sink } = parseRef(timer)
-    if (!options.sinks.has(sink)) {
-      if (options.mayHold()) await holdRemoved(options, book, timer)
-      continue
+  const isBlocked = onceForEach(options.isBlocked)
+  let left = 0 // of sinks that only another configuration knows: they stay due
+  for (let page = 0; page < maxPages && turns.length < maxTurns; page += 1) {
+    const due = { nowMs: clock.now(), offset: left, count: pageLength }
+    const timers = await dueTimers(book, due)
+    for (const [sink, its] of Map.groupBy(timers, (timer) => parseRef(timer).sink)) {
+      const isKnown = options.sinks.has(sink)
+      if (!isKnown && !options.mayHold()) left += its.length
+      else if (!isKnown) await holdRemoved(options, book, { sink, timers: its })
+      else if (await isBlocked(sink)) await postpone(book, its, clock.now() + blockedMs)
+      else turns.push(...(await claimAll(options, book, its)))
     }
-    const isBlocked = blocked.get(sink) ?? (await options.isBlocked(sink))
-    blocked.set(sink, isBlocked)
-    if (isBlocked) {
-      await postpone({ book }, timer, options.clock.now() + blockedMs)
-      continue
-    }
-    const turn = await claimTurn(book, timer, options.clock.now())
-    if (turn) turns.push(turn)
+    if (timers.length < pageLength) break
   }
   return turns
 }
 
-async function holdRemoved({ logger }: TurnOptions, book: Book, timer: string): Promise<void> {
-  await holdOrphan(book, timer)
-  logger.warn(
-    { sinks: [parseRef(timer).sink] },
-    'items held: their sink is not in the configuration',
-  )
+function onceForEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
+  const asked = new Map<string, Promise<T>>()
+  return (name) => {
+    const answer = asked.get(name) ?? ask(name)
+    asked.set(name, answer)
+    return answer
+  }
+}
+
+async function claimAll({ clock }: TurnOptions, book: Book, timers: string[]): Promise<Turn[]> {
+  const claimed = await Promise.all(timers.map((timer) => claimTurn(book, timer, clock.now())))
+  return claimed.filter((turn) => turn !== undefined)
+}
+
+async function holdRemoved(
+  { books, clock, logger }: TurnOptions,
+  book: Book,
+  { sink, timers }: { sink: string; timers: string[] },
+): Promise<void> {
+  for (const timer of timers) {
+    const turn = await claimTurn(book, timer, clock.now())
+    // a message that a crash cut off has members already, a digest's in other books too
+    const sealed = turn && `b:${messageIdOf(turn)}:${sink}`
+    for (const each of sealed ? books : []) await holdOrphan(each, sealed ?? '')
+    await holdOrphan(book, timer)
+  }
+  logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')
 }
 
 async function flushDestination(
@@ -90,18 +127,44 @@ async function flushDestination(
   destination: string,
   turns: Turn[],
 ): Promise<number> {
-  const [lead] = turns
-  if (!lead) return 0
+  const { cutOff, idle, full } = await sortOut(turns)
+  let messages = 0
+  // what was cut off has its place in the flow already, and what is idle says nothing
+  for (const turn of [...cutOff, ...idle]) messages += await groupTurn(options, [turn])
+  const [lead] = full
+  if (!lead) return messages
   const { book } = lead
-  const answer = await book.run('take-flush', destination, turns.length, burst, refillMs)
+  const answer = await book.run('take-flush', destination, full.length, burst, refillMs)
   const [granted, waitMs] = answer as [number, number]
   if (granted === 0) {
-    const atMs = options.clock.now() + waitMs
-    for (const { timer } of turns) await postpone({ book }, timer, atMs)
-    return 0
+    const timers = full.map(({ timer }) => timer)
+    await postpone(book, timers, options.clock.now() + waitMs)
+    return messages
   }
-  if (granted < turns.length) return groupTurn(options, turns)
-  let messages = 0
-  for (const turn of turns) messages += await groupTurn(options, [turn])
+  if (granted < full.length) return messages + (await groupTurn(options, full))
+  for (const turn of full) messages += await groupTurn(options, [turn])
   return messages
+}
+
+interface SortedOut {
+  /** By a crash, after some members were sealed: the message may hold those of other groups too. */
+  cutOff: Turn[]
+  /** Nothing came since their last message. */
+  idle: Turn[]
+  full: Turn[]
+}
+
+async function sortOut(turns: Turn[]): Promise<SortedOut> {
+  const sorted: SortedOut = { cutOff: [], idle: [], full: [] }
+  const places = turns.map(async (turn) => {
+    const { book, id } = turn
+    const sealed = await book.redis.exists(book.key('sealed', messageIdOf(turn)))
+    if (sealed === 1) return 'cutOff'
+    return (await book.redis.exists(book.key('collect', id))) === 1 ? 'full' : 'idle'
+  })
+  for (const [at, place] of (await Promise.all(places)).entries()) {
+    const turn = turns[at]
+    if (turn) sorted[place].push(turn)
+  }
+  return sorted
 }

@@ -34,13 +34,13 @@ async function tryTurn(options: TurnOptions, turns: Turn[]): Promise<number | 'a
     fresh.push(...(await readMembers(book, await membersOf(turn), options.gate)))
   }
   const sorted = fresh.map((member, order) => ({ ...member, order: sealed.length + order }))
-  if (!(await sealMembers(book, { leadId: lead.id, messageId }, sorted))) return 0
+  const sealing = { leadId: lead.id, messageId, fence: lead.fence, isStorm: turns.length > 1 }
+  if (!(await sealMembers(book, sealing, sorted))) return 0
   tellSuppressed(options, lead.sink, fresh)
   const members = [...sealed, ...fresh.filter(({ verdict }) => verdict.act === 'send')]
   const about = members.length > 0 ? aboutOf(turns, members) : undefined
   const closed = await closeSeal(book, {
     messageId,
-    lead,
     members: members.length,
     turns: turns.map((turn) => ({ turn, nextMs: nextOf(options, turn, members.length > 0) })),
     message: about && { sink: lead.sink, destination: lead.about.destination, about },
@@ -62,17 +62,24 @@ export function tellSuppressed(
   }
 }
 
-/** A group that said something listens for an interval; every other collection ends with its message. */
+/**
+ * Longer than an event waits for its details: those of a first poll that come after its summary come
+ * together too.
+ */
+const backlogIntervalMs = 30_000
+
+/** What said something listens for an interval; a digest's and a mute's end with their message. */
 function nextOf(options: TurnOptions, turn: Turn, hasMessage: boolean): number | undefined {
-  if (turn.kind !== 'group' || !hasMessage) return undefined
-  return options.clock.now() + options.intervalMs(turn.about.route)
+  if (!hasMessage) return undefined
+  if (turn.kind === 'group') return options.clock.now() + options.intervalMs(turn.about.route)
+  return turn.kind === 'backlog' ? options.clock.now() + backlogIntervalMs : undefined
 }
 
 function aboutOf(turns: Turn[], members: Member[]): MessageAbout {
   const [lead] = turns
   const tally = createTally()
   for (const member of members) tally.add(member)
-  const isStorm = turns.length > 1
+  const isStorm = turns.length > 1 || (lead !== undefined && lead.stormId === messageIdOf(lead))
   const summary = tally.finish({
     kind: isStorm ? 'storm' : kindOf(lead),
     labels: isStorm ? {} : (lead?.about.labels ?? {}),

@@ -34,7 +34,7 @@ export async function readMembers(
 
 /** What the rules look at; an item without its payload is known by its record alone. */
 export function judgedOf({ record, item, payload }: FoundItem): Judged {
-  const sighting = record.sightings.at(-1)
+  const sighting = record.sightings[item.sighting]
   return {
     recordId: record.recordId,
     sink: item.sink,
@@ -56,7 +56,7 @@ function memberOf({ ref, record, item, payload }: FoundItem, verdict: Verdict): 
     verdict,
     severity: item.severity,
     type: record.type,
-    feed: record.sightings.at(-1)?.feed ?? '',
+    feed: record.sightings[item.sighting]?.feed ?? '',
     identifiers: payload?.event.identifiers.map(({ name }) => name) ?? [],
     fetchedAtMs: payload?.fetchedAtMs ?? item.createdAtMs,
     createdAtMs: payload?.event.createdAtMs ?? null,

@@ -5,7 +5,7 @@ import { storedGathering } from '../ledger/collecting.ts'
 import type { MessageAbout } from './sealed-message.ts'
 import { heldPlace } from './placement.ts'
 import type { Verdict } from './gate.ts'
-import type { Turn } from './timers.ts'
+import type { Fence, Turn } from './timers.ts'
 
 /** One Redis script takes so many members at most: it blocks everybody else meanwhile. */
 const sealChunk = 300
@@ -13,7 +13,8 @@ const sealChunk = 300
 export interface Sorted {
   ref: string
   destination: string
-  verdict: Verdict
+  /** `free`: it goes on by itself. */
+  verdict: Verdict | { act: 'free' }
   /** Place in the message. */
   order: number
 }
@@ -27,16 +28,28 @@ export function messageIdOf({ book, id, openedAtMs, sequence }: Turn): string {
   return createHash('sha1').update(parts.join('\0')).digest('hex')
 }
 
+/** The message that is being made, in one book. */
+export interface Sealing {
+  messageId: string
+  /** The collection whose turn it is, as it was when the turn was claimed. */
+  leadId: string
+  fence: Fence
+  /** Of several collections at once. */
+  isStorm?: boolean
+}
+
 /** Moves members where their verdicts want them; false where the turn was closed by somebody else. */
 export async function sealMembers(
   book: Book,
-  turn: { leadId: string; messageId: string },
+  { messageId, leadId, fence, isStorm = false }: Sealing,
   members: readonly Sorted[],
 ): Promise<boolean> {
   for (let at = 0; at < members.length; at += sealChunk) {
     const ask = {
-      lead: turn.leadId,
-      bid: turn.messageId,
+      lead: leadId,
+      ...fence,
+      bid: messageId,
+      storm: isStorm,
       retention: book.retention,
       members: members.slice(at, at + sealChunk).map(storedMember),
     }
@@ -49,6 +62,8 @@ function storedMember({ ref, destination, verdict, order }: Sorted): Record<stri
   switch (verdict.act) {
     case 'send':
       return { r: ref, a: 'keep', o: order }
+    case 'free':
+      return { r: ref, a: 'free' }
     case 'suppress':
       return { r: ref, a: 'suppress', reason: verdict.reason, rule: verdict.rule }
     case 'hold': {
@@ -58,6 +73,15 @@ function storedMember({ ref, destination, verdict, order }: Sorted): Record<stri
   }
 }
 
+/** Sends a collection's members on, each by itself. */
+export function freeMembers(turn: Turn, refs: readonly string[]): Promise<boolean> {
+  const { book, id: leadId, fence, about } = turn
+  const members = refs.map((ref, order) => {
+    return { ref, destination: about.destination, verdict: { act: 'free' } as const, order }
+  })
+  return sealMembers(book, { messageId: messageIdOf(turn), leadId, fence }, members)
+}
+
 /** References that a message holds in this book already. */
 export function sealedMembers(book: Book, messageId: string): Promise<string[]> {
   return book.redis.zrange(book.key('sealed', messageId), '0', '-1')
@@ -65,17 +89,22 @@ export function sealedMembers(book: Book, messageId: string): Promise<string[]> 
 
 export interface Closing {
   messageId: string
-  lead: Turn
   /** How many members were sealed in this book. */
   members: number
-  /** The turns that end with this message, and when each has its next; undefined: when something comes. */
+  /**
+   * The turns that end with this message, the leading one first, and when each has its next; undefined:
+   * when something comes.
+   */
   turns: { turn: Turn; nextMs: number | undefined }[]
   message?: { sink: string; destination: string; about: MessageAbout } | undefined
   /** Of digests: where the next window begins, and what is noted for it. */
   window?: { toMs: number; note: string } | undefined
 }
 
-/** `again`: a member came or went while the message was counted. */
+/**
+ * `again`: a member came or went while the message was counted. The ref is empty where there is no
+ * message, and where the turn is over already.
+ */
 export async function closeSeal(
   book: Book,
   closing: Closing,
@@ -83,10 +112,11 @@ export async function closeSeal(
   const { message, window } = closing
   const ask = {
     bid: closing.messageId,
-    lead: closing.lead.id,
     members: closing.members,
-    collections: closing.turns.map(({ turn, nextMs }) => ({
+    collections: closing.turns.map(({ turn, nextMs }, at) => ({
       id: turn.id,
+      ...turn.fence,
+      bid: at === 0 ? closing.messageId : messageIdOf(turn),
       k: turn.sink,
       claimed: turn.claimedUntilMs,
       next: nextMs === undefined ? false : Math.floor(nextMs),

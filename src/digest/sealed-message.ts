@@ -2,6 +2,7 @@
 import type { Summary } from '../messages/summary.ts'
 import type { SettlingBatch } from '../ledger/attempts.ts'
 import type { Book } from '../ledger/book.ts'
+import { putOff } from '../ledger/due.ts'
 
 /** What is kept of a sealed message besides its members. */
 export interface MessageAbout {
@@ -14,10 +15,16 @@ export interface MessageAbout {
   repeatRisks: number
 }
 
+/** When the rest of a message is looked at again whose other accounts are not configured. */
+const absentMs = 3_600_000
+
 /** One Redis script settles so many members at most: it blocks everybody else meanwhile. */
 const settleChunk = 300
 
-/** Settles every member of a message in the books that hold them, then forgets the message. */
+/**
+ * Settles every member of a message in the books that hold them, then forgets the message. Those of an
+ * account that is not configured stay, and the message with them, until it is there again.
+ */
 export async function settleMembers(
   lead: Book,
   ref: string,
@@ -34,11 +41,12 @@ export async function settleMembers(
     rr: batch.rr,
     max: settleChunk,
   }
+  const absent = accounts.filter((account) => !bookOf(account))
   for (const account of accounts) {
     const book = bookOf(account)
-    if (!book) throw new Error(`no book is open for account ${account}`)
-    const text = JSON.stringify({ ...ask, retention: book.retention })
-    while (Number(await book.run('settle-members', text)) > 0);
+    const text = JSON.stringify({ ...ask, retention: book?.retention })
+    while (book && Number(await book.run('settle-members', text)) > 0);
   }
-  await lead.run('drop-message', ref)
+  if (absent.length > 0) await putOff(lead, ref, absentMs)
+  else await lead.run('drop-message', ref)
 }

@@ -16,17 +16,30 @@ export interface Turn {
   dueAtMs: number
   claimedUntilMs: number
   openedAtMs: number
+  fence: Fence
+  /** The message of several collections, of which this one leads, that a crash cut off. */
+  stormId: string | undefined
   /** Of digests: where the window begins, and what was noted at the end of the last. */
   fromMs: number | undefined
   note: string | undefined
+}
+
+/** A collection as it was when it was read: who finds another one is too late for what he was about. */
+export interface Fence {
+  /** When it was opened, as it is stored; false: it is not open. */
+  opened: string | false
+  seq: number
 }
 
 /** A replica that dies in the middle of a turn delays it no longer than this. */
 const leaseMs = 30_000
 
 /** Timers that are due, longest-waiting first. */
-export function dueTimers(book: Book, nowMs: number, count: number): Promise<string[]> {
-  return book.redis.zrangebyscore(book.key('timers'), '-inf', nowMs, 'LIMIT', 0, count)
+export function dueTimers(
+  book: Book,
+  { nowMs, offset = 0, count }: { nowMs: number; offset?: number; count: number },
+): Promise<string[]> {
+  return book.redis.zrangebyscore(book.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
 interface StoredTurn {
@@ -37,6 +50,7 @@ interface StoredTurn {
   opened?: number
   from?: number
   note?: string
+  storm?: string
 }
 
 /** undefined: not due any more, or another replica's. */
@@ -64,9 +78,16 @@ export async function claimTurn(
     dueAtMs: stored.due,
     claimedUntilMs: Math.floor(nowMs) + leaseMs,
     openedAtMs: stored.opened ?? stored.due,
+    fence: { opened: stored.opened === undefined ? false : String(stored.opened), seq: stored.seq },
+    stormId: stored.storm,
     fromMs: stored.from,
     note: stored.note,
   }
+}
+
+export async function readFence(book: Book, id: string): Promise<Fence> {
+  const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
+  return { opened: opened ?? false, seq: Number(seq ?? 0) }
 }
 
 /** A collection's turn as it would be if it came at `nowMs`; nobody has it in hand. */
@@ -95,18 +116,16 @@ export async function peekTurn(
     dueAtMs: (await timerOf(book, id, sink)) ?? nowMs,
     claimedUntilMs: 0,
     openedAtMs: opened ? Number(opened) : nowMs,
+    fence: { opened: opened ?? false, seq: Number(seq ?? 0) },
+    stormId: undefined,
     fromMs: from ? Number(from) : undefined,
     note: note ?? undefined,
   }
 }
 
-/** Puts a turn off; what is collected meanwhile goes with it. */
-export async function postpone(
-  { book }: Pick<Turn, 'book'>,
-  timer: string,
-  atMs: number,
-): Promise<void> {
-  await book.redis.zadd(book.key('timers'), 'XX', Math.floor(atMs), timer)
+/** Puts turns off; what is collected meanwhile goes with them. */
+export async function postpone(book: Book, timers: readonly string[], atMs: number): Promise<void> {
+  if (timers.length > 0) await book.run('postpone-timers', Math.floor(atMs), ...timers)
 }
 
 /** References of a collection's members, oldest first. */

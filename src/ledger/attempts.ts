@@ -1,6 +1,5 @@
 /** Attempts: one script before a send, one after it. Between them an item is `sending`, and only then. */
 import type { Book } from './book.ts'
-import { storedGathering, type Gathering } from './collecting.ts'
 import { itemId } from './digests.ts'
 import type { Payload } from './records.ts'
 
@@ -101,6 +100,13 @@ export async function beginAttempt(
   }
 }
 
+/** A summary whose outcome is known, with members left to be settled. */
+export async function readAnswered(book: Book, ref: string): Promise<SettlingBatch | undefined> {
+  const text = await book.redis.get(book.key('batch', ref.split(':')[1] ?? ''))
+  const batch = text === null ? {} : (JSON.parse(text) as Partial<SettlingBatch>)
+  return batch.o === undefined ? undefined : (batch as SettlingBatch)
+}
+
 interface Settling {
   status: 'settling'
   batch: SettlingBatch
@@ -122,12 +128,9 @@ function memberOf(book: Book, member: StoredMember, payload: string): AttemptMem
 }
 
 export interface Outcome {
-  outcome: 'delivered' | 'retry' | 'dead' | 'split' | 'suppressed' | 'held'
-  /** With `retry` and `held`: when, wall clock ms. */
+  outcome: 'delivered' | 'retry' | 'dead' | 'split'
+  /** With `retry`: when, wall clock ms. */
   atMs?: number
-  /** With `suppressed` and `held`: by which rule, and where people's items wait for company. */
-  rule?: string
-  place?: Gathering
   /** The try counts against the retry schedule. */
   counts?: boolean
   /** The other side may have accepted. */
@@ -159,8 +162,6 @@ export async function settleAttempt(
     counts: result.counts,
     lost: result.answerLost,
     reason: result.reason,
-    rule: result.rule,
-    place: result.place && storedGathering(result.place),
     answer: result.answer?.slice(0, 200),
     retention: book.retention,
   }

@@ -93,9 +93,38 @@ export async function sealBatch(
   return ref === '' ? undefined : String(ref)
 }
 
-/** Holds what a ref stands for, because the configuration has no such sink. */
+/** What is kept from being sent: for good, or until a time, at a place where people's items wait for company. */
+export type Kept = { ref: string; rule: string } & (
+  | { act: 'suppress'; reason: Suppression }
+  | { act: 'hold'; untilMs: number; place?: Gathering | undefined }
+)
+
+/**
+ * Keeps items back that were never tried: out of `collection`, a sink that batches, or such as go
+ * singly. Resolves with how many still waited.
+ */
+export async function keepBack(
+  book: Book,
+  members: readonly Kept[],
+  collection?: string,
+): Promise<number> {
+  const ask = { sink: collection, retention: book.retention, members: members.map(storedKept) }
+  return Number(await book.run('keep-back', JSON.stringify(ask)))
+}
+
+function storedKept(kept: Kept): Record<string, unknown> {
+  const { ref: r, rule, act: a } = kept
+  if (kept.act === 'suppress') return { r, a, rule, reason: kept.reason }
+  const at = Math.floor(kept.untilMs)
+  return { r, a, rule, reason: 'mute', at, place: kept.place && storedGathering(kept.place) }
+}
+
+/**
+ * Holds what a ref stands for, because the configuration has no such sink. A summary whose outcome is
+ * known stays as it is: its members are to be settled.
+ */
 export async function holdOrphan(book: Book, ref: string): Promise<void> {
-  while (Number(await book.run('orphan-item', ref, 'hold', '', '')) === 0);
+  while ((await book.run('orphan-item', ref, 'hold', '', '')) === 0);
 }
 
 export interface ReturningSink {

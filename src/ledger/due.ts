@@ -21,3 +21,10 @@ export async function firstDueMs(book: Book, sink: string): Promise<number | und
   const [, score] = await book.redis.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')
   return score === undefined ? undefined : Number(score)
 }
+
+/** Looks at a piece of due work again only after `forMs`. */
+export async function putOff(book: Book, ref: string, forMs: number): Promise<void> {
+  const [seconds] = await book.redis.time()
+  const atMs = Number(seconds) * 1000 + forMs
+  await book.redis.zadd(book.key('due', ref.split(':').at(-1) ?? ''), 'XX', atMs, ref)
+}

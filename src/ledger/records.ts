@@ -82,6 +82,8 @@ export interface Item {
   destination: string
   severity: string
   routes: string[]
+  /** The sighting that made it; its place among the record's. */
+  sighting: number
   state: ItemState
   /** Why it is held, or was suppressed. */
   heldFor: string | undefined
@@ -124,6 +126,8 @@ interface StoredItem {
   k: string
   q: string[]
   sv: string
+  /** From 1. */
+  g: number
   st: ItemState
   why?: string
   by?: string
@@ -251,6 +255,7 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     destination: item.d,
     severity: item.sv,
     routes: item.q,
+    sighting: item.g - 1,
     state: item.st,
     heldFor: item.why,
     rule: item.by,

@@ -4,7 +4,7 @@ import { createDeliverer } from '../../src/delivery/deliverer.ts'
 import { createSendPace } from '../../src/delivery/send-pace.ts'
 import { ensureDigests } from '../../src/digest/digest-turn.ts'
 import { createFlusher } from '../../src/digest/flusher.ts'
-import type { Gate, Verdict } from '../../src/digest/gate.ts'
+import type { Gate, Judged, Verdict } from '../../src/digest/gate.ts'
 import { placeItem, type CollectingSink, type Grouping } from '../../src/digest/placement.ts'
 import type { TurnOptions } from '../../src/digest/turn-options.ts'
 import type { RoutedEvent } from '../../src/intake/intake.ts'
@@ -14,7 +14,8 @@ import type { Redis } from '../../src/redis/connection.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import { silent, routed } from './ledger.ts'
+import { silent, routed, type RedisForTests } from './ledger.ts'
+import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 import type { ThreatEvent } from '../../src/events/threat-event.ts'
 
 export interface GatheringRig {
@@ -45,7 +46,7 @@ export interface GatheringRigOptions {
   sinks: Sink[]
   /** By sink. */
   digests?: Record<string, CollectingSink['digest']>
-  gate?: (uid: string) => Verdict
+  gate?: (uid: string, judged: Judged) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string) => boolean
 }
@@ -64,7 +65,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
   const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
   const gate: Gate = {
     judge: (_book, items) =>
-      Promise.resolve(items.map(({ event }) => given.gate?.(event.uid) ?? goes)),
+      Promise.resolve(items.map((judged) => given.gate?.(judged.event.uid, judged) ?? goes)),
     isIdleFor: () => given.gate === undefined,
   }
   const queued: { account: string; ref: string; sink: string }[] = []
@@ -143,4 +144,47 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
 function collectingSink(sink: Sink, { digests }: GatheringRigOptions): CollectingSink {
   const { name, type, destinations } = sink
   return { name, isForPeople: type !== 'webhook', destinations, digest: digests?.[name] }
+}
+
+/** A Slack sink alone. */
+export interface SlackRig extends GatheringRig {
+  keys: Keys
+  book: Book
+  soc: RehearsedSink
+}
+
+/** With another rig's `keys` and `books` it is the same place under another configuration. */
+export async function aSlackRig(
+  given: RedisForTests,
+  options: Partial<GatheringRigOptions> = {},
+): Promise<SlackRig> {
+  const { keys = given.keys(), books: [book = await given.book({ keys })] = [] } = options
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const parts = { redis: given.redis, sinks: [soc], ...options, keys, books: [book] }
+  return { ...aGatheringRig(parts), keys, book, soc }
+}
+
+export function uids(count: number, from = 0): Partial<ThreatEvent>[] {
+  return Array.from({ length: count }, (_, i) => ({ uid: `paste/site/${from + i}` }))
+}
+
+/** The process dies when it runs the script for the nth time: before it reaches Redis. */
+export function dieAt(book: Book, script: string, nth: number): void {
+  let calls = 0
+  around(book, async (name, run) => {
+    if (name === script && (calls += 1) === nth) throw new Error('killed')
+    return run()
+  })
+}
+
+/** Something happens around the scripts that a book runs. */
+export function around(
+  book: Book,
+  happen: (script: string, run: () => Promise<unknown>) => Promise<unknown>,
+): void {
+  const run = book.run.bind(book)
+  Object.assign(book, {
+    run: (script: string, ...args: (string | number)[]) =>
+      happen(script, () => run(script, ...args)),
+  })
 }

@@ -2,7 +2,12 @@
 import { afterAll, beforeAll } from 'vitest'
 import { acceptPage, type Accepted, type Page, type RoutedEvent } from '../../src/intake/intake.ts'
 import { openBook, type Book } from '../../src/ledger/book.ts'
-import { readAccounting, scanPending, type Accounting } from '../../src/ledger/accounting.ts'
+import {
+  readAccounting,
+  scanPending,
+  type Accounting,
+  type SinkAccount,
+} from '../../src/ledger/accounting.ts'
 import { openFeed } from '../../src/ledger/feed-state.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
@@ -126,4 +131,9 @@ export async function expectConservation(book: Book): Promise<Accounting> {
     }
   }
   return accounting
+}
+
+/** What waits for a sink, by state. */
+export function waitingIn(sink: SinkAccount | undefined): Record<string, number> {
+  return Object.fromEntries(Object.entries(sink?.pending ?? {}).filter(([, count]) => count !== 0))
 }

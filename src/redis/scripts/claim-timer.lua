@@ -1,7 +1,8 @@
+#!lua flags=allow-oom
 -- Takes a collection's timer in hand for a while, so that one replica makes the message.
 -- KEYS[1]  the account's base
 -- ARGV     timer (c:id:sink), the caller's clock in ms, lease in ms
--- Returns  JSON {due, kind?, about?, seq, opened?, from?, note?}, or '' where it is not due or somebody else's
+-- Returns  JSON {due, kind?, about?, seq, opened?, from?, note?, storm?}, or '' where it is not due or somebody else's
 -- @include lib/ledger.lua
 
 local timer, at, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -10,6 +11,7 @@ if due > at then
   return ''
 end
 redis.call('ZADD', key('timers'), 'XX', at + lease, timer)
-local fields = redis.call('HMGET', key('gather', split_ref(timer)[2]), 'kind', 'about', 'seq', 'opened', 'from', 'note')
+local fields = redis.call('HMGET', key('gather', split_ref(timer)[2]), 'kind', 'about', 'seq', 'opened', 'from', 'note', 'storm')
 return cjson.encode({ due = due, kind = fields[1] or nil, about = fields[2] or nil, seq = tonumber(fields[3] or '0'),
-  opened = tonumber(fields[4] or nil), from = tonumber(fields[5] or nil), note = fields[6] or nil })
+  opened = tonumber(fields[4] or nil), from = tonumber(fields[5] or nil), note = fields[6] or nil,
+  storm = fields[7] or nil })

@@ -151,7 +151,7 @@ end
 
 local function keep_payload(event, record, payload, changed)
   local name = key('pay', event.rid)
-  if changed or redis.call('EXISTS', name) == 0 then
+  if (changed and not is_on_its_way(record)) or redis.call('EXISTS', name) == 0 then
     redis.call('SET', name, payload)
   end
   rest(event.rid, record, ask.retention)

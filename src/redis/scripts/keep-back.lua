@@ -1,18 +1,27 @@
 #!lua flags=allow-oom
--- Takes members out of a sink's collection for its batch: not sent at all, or not before a time.
+-- Keeps items that are about to be sent from it: for good, or until a time. What was tried once is not taken back.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink, retention, members [{r (ref), a: suppress | hold, reason, rule, at?}]
--- Returns  how many were taken out
+-- ARGV[1]  JSON: sink? (whose collection for a batch they are taken out of; without it they go singly), retention,
+--          members [{r (ref), a: suppress | hold, reason, rule, at?, place?}]
+-- Returns  how many were kept back
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
-local taken = 0
+
+local function is_waiting(ref, item)
+  if ask.sink then
+    return redis.call('ZREM', key('collect', ask.sink), ref) == 1 and item and item.st == 'queued'
+  end
+  return item and item.n == 0 and not item.y and (item.st == 'queued' or item.why == 'mute')
+end
+
+local kept = 0
 for _, member in ipairs(ask.members) do
   local place = split_ref(member.r)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
   local item = record and record.i[n + 1]
-  if redis.call('ZREM', key('collect', ask.sink), member.r) == 1 and item and item.st == 'queued' then
+  if is_waiting(member.r, item) then
     if member.a == 'hold' then
       hold(rid, n, item, member)
       save_record(rid, record)
@@ -21,10 +30,10 @@ for _, member in ipairs(ask.members) do
       save_record(rid, record)
       rest(rid, record, ask.retention)
     end
-    taken = taken + 1
+    kept = kept + 1
   end
 end
-if redis.call('ZCARD', key('collect', ask.sink)) == 0 then
+if ask.sink and redis.call('ZCARD', key('collect', ask.sink)) == 0 then
   unwake('c:' .. ask.sink)
 end
-return taken
+return kept

@@ -2,7 +2,7 @@
 -- KEYS[1]  the account's base
 -- ARGV     ref, verb (hold | return), batch wait in ms or '', JSON {destination: place} (return: where people's
 --          items wait for company)
--- Returns  1, or 0 when there is more of the same ref to be held
+-- Returns  1, 0 when there is more of the same ref to be held, or 'answered': a summary whose outcome is known is not held
 -- @include lib/ledger.lua
 
 local ref, verb = ARGV[1], ARGV[2]
@@ -73,6 +73,9 @@ end
 local function hold_batch(bid)
   local text = redis.call('GET', key('batch', bid))
   local batch = text and cjson.decode(text) or { m = {} }
+  if batch.o then
+    return 'answered'
+  end
   batch_risks = risks_of(batch)
   hold_refs(batch.m or {})
   if not hold_some(key('sealed', bid)) then
@@ -87,14 +90,17 @@ if place[1] == 'i' then
   hold_refs({ ref })
   return 1
 end
-local is_done = 1
-if place[1] == 'b' then
-  is_done = hold_batch(place[2])
-elseif not hold_some(key('collect', place[2])) then
-  is_done = 0
+local function hold_collection(id)
+  if not hold_some(key('collect', id)) then
+    return 0
+  end
+  redis.call('DEL', key('gather', id), key('told', id))
+  return 1
 end
-if is_done == 1 then
+
+local answer = place[1] == 'b' and hold_batch(place[2]) or hold_collection(place[2])
+if answer == 1 then
   unwake(ref)
   redis.call('ZREM', key('timers'), ref)
 end
-return is_done
+return answer

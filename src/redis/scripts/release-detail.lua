@@ -11,19 +11,16 @@ if not record then
   return '{}'
 end
 
--- What was sent once stays as it is: a message has the same body on every attempt.
 local function is_wanted()
-  local is_held = false
   for _, item in ipairs(record.i) do
-    if not final[item.st] and (item.n > 0 or item.st == 'batch') then
-      return false
+    if item.st == 'held' and item.why == 'detail' then
+      return true
     end
-    is_held = is_held or (item.st == 'held' and item.why == 'detail')
   end
-  return is_held
+  return false
 end
 
-if ARGV[2] ~= '' and is_wanted() then
+if ARGV[2] ~= '' and is_wanted() and not is_on_its_way(record) then
   redis.call('SET', key('pay', ask.rid), ARGV[2], 'KEEPTTL', 'XX')
 end
 local made = {}

@@ -1,14 +1,20 @@
 #!lua flags=allow-oom
 -- Sorts members of collections: into a message that is being sealed, out of it for good, or back for later.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: lead (collection whose turn it is), bid, retention, members [{r (ref), a: keep | suppress | hold,
---          o (order, keep), reason?, rule?, at?, place?}]
--- Returns  1, or 0 where this turn was closed already: nothing changed
+-- ARGV[1]  JSON: lead (collection whose turn it is), opened, seq (as its turn was claimed), storm (bool: of several
+--          collections), bid, retention, members [{r (ref), a: keep | suppress | hold | free, o (order, keep),
+--          reason?, rule?, at?, place?}]
+-- Returns  1, or 0 where this turn is over: nothing changed
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
-if redis.call('HGET', key('gather', ask.lead), 'closed') == ask.bid then
+local lead = key('gather', ask.lead)
+local stands = redis.call('HMGET', lead, 'closed', 'opened', 'seq')
+if stands[1] == ask.bid or stands[2] ~= ask.opened or tonumber(stands[3] or '0') ~= ask.seq then
   return 0
+end
+if ask.storm then
+  redis.call('HSET', lead, 'storm', ask.bid)
 end
 
 local function keep(member, rid, n, record, item)
@@ -31,6 +37,10 @@ for _, member in ipairs(ask.members) do
       keep(member, rid, n, record, item)
     elseif member.a == 'hold' then
       hold(rid, n, item, member)
+      save_record(rid, record)
+    elseif member.a == 'free' then
+      item.y = nil
+      enqueue(rid, n, item)
       save_record(rid, record)
     else
       suppress(rid, n, item, member.reason, member.rule)

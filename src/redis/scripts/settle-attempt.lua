@@ -1,9 +1,8 @@
 #!lua flags=allow-oom
 -- Writes an attempt's outcome. Runs when memory is full: an outcome that is not recorded is a repeat.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: ref, token, outcome (delivered | retry | dead | split | suppressed | held), at? (retry, held),
---          counts (whether the try is used up), lost (answer lost), reason?, answer?, by, retention,
---          rule?, place? (suppressed, held: nothing was sent)
+-- ARGV[1]  JSON: ref, token, outcome (delivered | retry | dead | split), at? (retry), counts (whether the try is
+--          used up), lost (answer lost), reason?, answer?, by, retention
 -- Returns  JSON {status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}
 -- @include lib/ledger.lua
 
@@ -27,21 +26,6 @@ local function wait(holder)
   wake(ref, ask.at)
 end
 
--- Judged before anything was sent: the attempt did not take place.
-local function keep_back(rid, n, record, item)
-  item.n = item.n - 1
-  item.tok = nil
-  if ask.outcome == 'held' then
-    hold(rid, n, item, ask)
-    save_record(rid, record)
-  else
-    suppress(rid, n, item, ask.reason, ask.rule)
-    save_record(rid, record)
-    rest(rid, record, ask.retention)
-  end
-  return { status = 'settled' }
-end
-
 local function settle_item()
   local rid, n = parts[2], tonumber(parts[3])
   local record = load_record(rid)
@@ -51,9 +35,6 @@ local function settle_item()
   end
   if ask.outcome ~= 'delivered' and item.tok ~= ask.token then
     return { status = 'stale' }
-  end
-  if ask.outcome == 'suppressed' or ask.outcome == 'held' then
-    return keep_back(rid, n, record, item)
   end
   note(item)
   if final[ask.outcome] then

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- How many messages of collections a destination may get now: a burst, then one every so often.
 -- KEYS[1]  the account's base
 -- ARGV     destination, wanted, burst, refill in ms
@@ -7,6 +8,7 @@
 local name, wanted, burst, refill = key('flushes', ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 -- the time at which the bucket will be full again tells how much is in it
 local full_at = math.max(tonumber(redis.call('GET', name) or '0'), now)
+full_at = math.min(full_at, now + burst * refill) -- the clock may have gone back
 local left = burst - math.ceil((full_at - now) / refill)
 local granted = 0
 if wanted <= left then

@@ -36,7 +36,9 @@ export function createWebhookSink(
   })
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    if (delivery.summary) throw new Error('a summary is for people, a webhook takes events')
+    if (delivery.summary) {
+      throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
+    }
     const signal = signalWithin(sendTimeoutMs, options.signal)
     const body = renderBody(delivery)
     const headers = headersOf(delivery, signatureOf(delivery, body))

@@ -1,89 +1,14 @@
 import { expect, test } from 'vitest'
 import type { Verdict } from '../../../src/digest/gate.ts'
-import type { SinkDigest } from '../../../src/digest/placement.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
-import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
-import {
-  aGatheringRig,
-  type GatheringRig,
-  type GatheringRigOptions,
-} from '../../support/gathering.ts'
-import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
-import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
+import { aDigestRig } from '../../support/digest-rig.ts'
+import { uids } from '../../support/gathering.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const given = redisForTests()
 
-const dayMs = 86_400_000
-
-interface Rig extends GatheringRig {
-  books: Book[]
-  oncall: RehearsedSink
-  show(book: Book, ...events: Partial<ThreatEvent>[]): Promise<void>
-  /** Sets the clock to the n-th 08:00 UTC from now, and a little. */
-  toMorning(n: number): void
-}
-
-const everyMorning: SinkDigest = {
-  schedule: createSchedule({ cron: '0 8 * * *', timeZone: 'UTC' }),
-  timeZone: 'UTC',
-  immediate: 'critical',
-  sendsEmpty: true,
-  maxItems: 5,
-}
-
-async function aRig(
-  { digest = {}, recipients = 1, accounts = 1 } = {} as {
-    digest?: Partial<SinkDigest>
-    recipients?: number
-    accounts?: number
-  },
-  options: Partial<GatheringRigOptions> = {},
-): Promise<Rig> {
-  const keys = given.keys()
-  const books: Book[] = []
-  for (let i = 0; i < accounts; i += 1) books.push(await given.book({ keys, account: `a${i}` }))
-  const oncall = aRehearsedSink('oncall', {
-    type: 'email',
-    destinations: Array.from({ length: recipients }, (_, i) => ({
-      id: `oncall:${i}`,
-      label: `${i}`,
-    })),
-  })
-  const digests = { oncall: { ...everyMorning, ...digest } }
-  const rig = aGatheringRig({
-    redis: given.redis,
-    keys,
-    books,
-    sinks: [oncall],
-    digests,
-    ...options,
-  })
-  const startMs = Date.now()
-  const firstMs = everyMorning.schedule.next(startMs)
-  const to = oncall.destinations.map(({ id }) => id)
-  await rig.ensureDigests()
-  return Object.assign(rig, {
-    books,
-    oncall,
-    async show(book: Book, ...events: Partial<ThreatEvent>[]) {
-      const routed = events.map((event) => rig.event(event, { sinks: to }))
-      const { made } = (await takeIn(book, routed)) as { made: { ref: string; kind: string }[] }
-      for (const { ref, kind } of made) if (kind === 'single') await rig.deliver(ref, book)
-    },
-    toMorning(n: number) {
-      rig.clock.aheadMs = firstMs + (n - 1) * dayMs + 2_000 - Date.now()
-    },
-  })
-}
-
-function uids(count: number, from = 0): Partial<ThreatEvent>[] {
-  return Array.from({ length: count }, (_, i) => ({ uid: `paste/site/${from + i}` }))
-}
-
 test('a digest carries what its window collected, once, and the next one what came after', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   const [book] = rig.books
   await rig.show(book!, ...uids(3))
   expect(await rig.flush()).toBe(0)
@@ -100,11 +25,11 @@ test('a digest carries what its window collected, once, and the next one what ca
 })
 
 test('an empty digest comes too, unless it is not wanted', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received[0]!.summary!.total).toBe(0)
-  const quiet = await aRig({ digest: { sendsEmpty: false } })
+  const quiet = await aDigestRig(given, { digest: { sendsEmpty: false } })
   quiet.toMorning(1)
   expect(await quiet.flush()).toBe(0)
   await quiet.show(quiet.books[0]!, ...uids(1))
@@ -113,7 +38,7 @@ test('an empty digest comes too, unless it is not wanted', async () => {
 })
 
 test('what goes at once is listed as sent already and counted nowhere else', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   const [book] = rig.books
   await rig.show(
     book!,
@@ -138,10 +63,9 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
 
 test('of what was to go at once only what was delivered counts as sent already', async () => {
   const silenced: Verdict = { act: 'suppress', reason: 'silence', rule: 's1' }
-  const rig = await aRig(
-    {},
-    { gate: (uid) => (uid === 'a/b/silenced' ? silenced : { act: 'send' }) },
-  )
+  const rig = await aDigestRig(given, {
+    gate: (uid) => (uid === 'a/b/silenced' ? silenced : { act: 'send' }),
+  })
   rig.oncall.next('recipient_refused', 'ok')
   const uidsAtOnce = ['a/b/dead', 'a/b/sent', 'a/b/silenced']
   await rig.show(rig.books[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
@@ -155,7 +79,7 @@ test('of what was to go at once only what was delivered counts as sent already',
 })
 
 test('two accounts share one digest, and each book settles its own', async () => {
-  const rig = await aRig({ accounts: 2 })
+  const rig = await aDigestRig(given, { accounts: 2 })
   const [one, two] = rig.books
   await rig.show(one!, ...uids(2))
   await rig.show(two!, ...uids(3))
@@ -171,7 +95,7 @@ test('two accounts share one digest, and each book settles its own', async () =>
 })
 
 test('one recipient that is refused repeats nothing for the others', async () => {
-  const rig = await aRig({ recipients: 2 })
+  const rig = await aDigestRig(given, { recipients: 2 })
   rig.oncall.next('recipient_refused', 'ok')
   const [book] = rig.books
   await rig.show(book!, ...uids(2))
@@ -186,7 +110,7 @@ test('one recipient that is refused repeats nothing for the others', async () =>
 })
 
 test('windows that were missed come as one late digest', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   await rig.show(rig.books[0]!, ...uids(2))
   rig.toMorning(4)
   rig.clock.aheadMs += 3_600_000
@@ -198,7 +122,7 @@ test('windows that were missed come as one late digest', async () => {
 })
 
 test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
   await rig.show(rig.books[0]!, ...uids(40))
   rig.toMorning(1)
@@ -212,10 +136,9 @@ test('more than it shows is counted, and a sink that can attach gets all of it a
 
 test('what a mute holds waits for the next digest', async () => {
   let isMuted = true
-  const rig = await aRig(
-    {},
-    { gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs: 0 } : { act: 'send' }) },
-  )
+  const rig = await aDigestRig(given, {
+    gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs: 0 } : { act: 'send' }),
+  })
   await rig.show(rig.books[0]!, ...uids(2))
   rig.toMorning(1)
   await rig.flush()
@@ -227,7 +150,7 @@ test('what a mute holds waits for the next digest', async () => {
 })
 
 test('a digest that the sink takes only later is not made twice', async () => {
-  const rig = await aRig()
+  const rig = await aDigestRig(given)
   rig.oncall.next('unavailable', 'ok')
   await rig.show(rig.books[0]!, ...uids(2))
   rig.toMorning(1)

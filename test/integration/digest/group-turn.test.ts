@@ -1,60 +1,38 @@
 import { describe, expect, test } from 'vitest'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
-import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
 import {
-  aGatheringRig,
-  type GatheringRig,
+  aSlackRig,
+  dieAt,
+  uids,
   type GatheringRigOptions,
+  type SlackRig,
 } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
-import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const given = redisForTests()
 
-interface Rig extends GatheringRig {
-  book: Book
-  soc: RehearsedSink
+interface Rig extends SlackRig {
   show(...events: Partial<ThreatEvent>[]): Promise<void>
 }
 
 async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
-  const keys = given.keys()
-  const book = await given.book({ keys })
-  const soc = aRehearsedSink('soc', { type: 'slack' })
-  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [soc], ...options })
-  return Object.assign(rig, {
-    book,
-    soc,
+  const rig = await aSlackRig(given, options)
+  return {
+    ...rig,
     async show(...events: Partial<ThreatEvent>[]) {
       await takeIn(
-        book,
+        rig.book,
         events.map((event) => rig.event(event)),
       )
     },
-  })
-}
-
-function uids(count: number, from = 0): Partial<ThreatEvent>[] {
-  return Array.from({ length: count }, (_, i) => ({ uid: `paste/site/${from + i}` }))
+  }
 }
 
 async function stateOf({ book }: Rig, uid: string): Promise<string | undefined> {
   const record = await readRecord(book, book.digests.recordId(uid))
   return record?.items[0]?.state
-}
-
-/** The process dies when it runs the script for the nth time: before it reaches Redis. */
-function dieAt(book: Book, script: string, nth: number): void {
-  let calls = 0
-  const run = book.run.bind(book)
-  Object.assign(book, {
-    run: (name: string, ...args: (string | number)[]) => {
-      if (name === script && (calls += 1) === nth) return Promise.reject(new Error('killed'))
-      return run(name, ...args)
-    },
-  })
 }
 
 describe('a group', () => {
@@ -218,6 +196,24 @@ describe('what rules keep back', () => {
     })
     expect(rig.suppressed).toEqual(['soc high silence'])
     await expectConservation(rig.book)
+  })
+
+  test('is judged by the feed that made it, whichever showed it since', async () => {
+    const seen: string[] = []
+    const rig = await aRig({
+      gate(_uid, { feed, labels }) {
+        seen.push(`${feed} ${labels['team']}`)
+        return { act: 'send' }
+      },
+    })
+    const event = { uid: 'a/b/1' }
+    await takeIn(rig.book, [rig.event(event)], { feed: 'brand', labels: { team: 'brand' } })
+    await takeIn(rig.book, [rig.event(event)], { feed: 'staff', labels: { team: 'staff' } })
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(seen).toEqual(['brand brand'])
+    const [sent] = rig.soc.received
+    expect(sent!.members[0]).toMatchObject({ feed: 'brand', labels: { team: 'brand' } })
   })
 
   test('is held through a mute and comes as one summary when it ends', async () => {

@@ -4,33 +4,25 @@ import { closeSeal, messageIdOf, sealMembers } from '../../../src/digest/seal.ts
 import { claimTurn, dueTimers, membersOf } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
-import type { Book } from '../../../src/ledger/book.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
-import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
+import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
-import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const given = redisForTests()
 
-interface Rig extends GatheringRig {
-  book: Book
-  soc: RehearsedSink
+interface Rig extends SlackRig {
   show(uid: string, severity?: string): Promise<string>
 }
 
 async function aRig(): Promise<Rig> {
-  const keys = given.keys()
-  const book = await given.book({ keys })
-  const soc = aRehearsedSink('soc', { type: 'slack' })
-  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [soc] })
-  return Object.assign(rig, {
-    book,
-    soc,
+  const rig = await aSlackRig(given)
+  return {
+    ...rig,
     async show(uid: string, severity = 'high') {
-      await takeIn(book, [rig.event({ uid, severity })])
-      return `i:${book.digests.recordId(uid)}:0:soc`
+      await takeIn(rig.book, [rig.event({ uid, severity })])
+      return `i:${rig.book.digests.recordId(uid)}:0:soc`
     },
-  })
+  }
 }
 
 function going(ref: string) {
@@ -50,12 +42,12 @@ test('a replica that slept through its turn adds nothing to a message that is cl
   const rig = await aRig()
   await rig.show('a/b/1')
   rig.clock.aheadMs = 11_000
-  const [timer] = await dueTimers(rig.book, rig.clock.now(), 10)
+  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
   const slept = (await claimTurn(rig.book, timer!, rig.clock.now()))!
   rig.clock.aheadMs = 50_000
   expect(await rig.flush()).toBe(1)
   const late = await rig.show('a/b/2')
-  const turn = { leadId: slept.id, messageId: messageIdOf(slept) }
+  const turn = { leadId: slept.id, messageId: messageIdOf(slept), fence: slept.fence }
   expect(await sealMembers(rig.book, turn, [going(late)])).toBe(false)
   expect(await membersOf(slept)).toEqual([late])
   await expectConservation(rig.book)
@@ -65,11 +57,11 @@ test('a message is not closed over members that it has not counted', async () =>
   const rig = await aRig()
   const refs = [await rig.show('a/b/1'), await rig.show('a/b/2')]
   rig.clock.aheadMs = 11_000
-  const [timer] = await dueTimers(rig.book, rig.clock.now(), 10)
+  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
   const turn = (await claimTurn(rig.book, timer!, rig.clock.now()))!
   const messageId = messageIdOf(turn)
-  await sealMembers(rig.book, { leadId: turn.id, messageId }, refs.map(going))
-  const closing = { messageId, lead: turn, turns: [{ turn, nextMs: undefined }] }
+  await sealMembers(rig.book, { leadId: turn.id, messageId, fence: turn.fence }, refs.map(going))
+  const closing = { messageId, turns: [{ turn, nextMs: undefined }] }
   expect(await closeSeal(rig.book, { ...closing, members: 1 })).toEqual({ status: 'again' })
   expect(await closeSeal(rig.book, { ...closing, members: 2 })).toMatchObject({ status: 'closed' })
 })

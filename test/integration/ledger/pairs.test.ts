@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CredentialPair, RoutedEvent } from '../../../src/intake/intake.ts'
-import { settleAttempt, beginAttempt } from '../../../src/ledger/attempts.ts'
+import { keepBack } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -52,10 +52,7 @@ test('a pair that was never told, or is worse now, is told when it comes again',
   const book = await tests.book()
   await takeIn(book, [leak(1)])
   const ref = `i:${book.digests.recordId('credential/1')}:0:soc`
-  const begun = await beginAttempt(book, ref, 'token', 1_000)
-  expect(begun.status).toBe('send')
-  const silenced = { outcome: 'suppressed', reason: 'silence', rule: 's1' } as const
-  await settleAttempt(book, { ref, token: 'token', replica: 'r1' }, silenced)
+  expect(await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])).toBe(1)
   await takeIn(book, [leak(2)])
   expect((await itemOf(book, 2)).state).toBe('queued')
   await takeIn(book, [leak(3, {}, 'critical')])

@@ -14,6 +14,7 @@ function anItem(given: Partial<Item>): Item {
     destination: 'webhook',
     severity: 'low',
     routes: [],
+    sighting: 0,
     state: 'delivered',
     heldFor: undefined,
     rule: undefined,

@@ -13,6 +13,7 @@ function anItem(given: Partial<Item>): Item {
     destination: 'soc',
     severity: 'high',
     routes: ['urgent'],
+    sighting: 0,
     state: 'queued',
     heldFor: undefined,
     rule: undefined,

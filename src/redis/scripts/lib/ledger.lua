@@ -39,6 +39,16 @@ local function move(item, state)
   item.st = state
 end
 
+-- Whether a message with this event is being sent: it has the same body on every attempt.
+local function is_on_its_way(record)
+  for _, item in ipairs(record.i) do
+    if not final[item.st] and (item.n > 0 or item.st == 'batch') then
+      return true
+    end
+  end
+  return false
+end
+
 -- Every ref ends with its sink.
 local function due_of(ref)
   return key('due', string.match(ref, '[^:]+$'))

@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/runtime/clock.ts'
 import { secretFromFile, secretFromText, secretOf } from '../../../../src/runtime/secret.ts'
-import { SinkError } from '../../../../src/sinks/sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { summarised } from '../../../support/summaries.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
@@ -40,11 +39,11 @@ test('a delivery is one signed POST that a Standard Webhooks receiver can verify
   expect(headers).not.toHaveProperty('tocsin-test')
 })
 
-test('a summary is refused as a mistake of ours, and nothing is posted', async () => {
+test('a summary, sealed before the sink became a webhook, is refused for good and not posted', async () => {
   const server = await anHttpServer()
   const failed = send(aWebhookSink(server.url), summarised([aMember(), aMember()]))
   await expect(failed).rejects.toThrow('a summary is for people')
-  await expect(failed).rejects.not.toBeInstanceOf(SinkError)
+  await expect(failed).rejects.toMatchObject({ reason: 'invalid' })
   expect(server.requests).toEqual([])
 })
 

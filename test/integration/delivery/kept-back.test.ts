@@ -1,0 +1,106 @@
+/** What goes singly is judged right before its first try, and says the same on every try. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import {
+  aSlackRig,
+  dieAt,
+  type GatheringRigOptions,
+  type SlackRig,
+} from '../../support/gathering.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const given = redisForTests()
+
+interface Rig extends SlackRig {
+  show(event: Partial<ThreatEvent>): Promise<string>
+}
+
+async function aRig(type: 'webhook' | 'slack', gate?: GatheringRigOptions['gate']): Promise<Rig> {
+  const soc = aRehearsedSink('soc', { type })
+  const rig = await aSlackRig(given, { sinks: [soc], ...(gate && { gate }) })
+  return {
+    ...rig,
+    soc,
+    async show(event: Partial<ThreatEvent>) {
+      const taken = await takeIn(rig.book, [routed(event, ['soc'])])
+      return (taken as { made: { ref: string }[] }).made[0]?.ref ?? ''
+    },
+  }
+}
+
+async function itemOf(book: Book, uid: string) {
+  const record = await readRecord(book, book.digests.recordId(uid))
+  return record!.items[0]!
+}
+
+test('what is silenced is not sent because a worker died while it was judged', async () => {
+  const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
+  const ref = await rig.show({ uid: 'a/b/1' })
+  dieAt(rig.book, 'keep-back', 1)
+  await expect(rig.deliver(ref)).rejects.toThrow('killed')
+  await rig.deliver(ref)
+  expect(rig.soc.received).toEqual([])
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({
+    state: 'suppressed',
+    heldFor: 'silence',
+    rule: 's1',
+    attempts: 0,
+  })
+  await expectConservation(rig.book)
+})
+
+test('two workers that judge the same event keep it back once', async () => {
+  const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
+  const ref = await rig.show({ uid: 'a/b/1' })
+  await Promise.all([rig.deliver(ref), rig.deliver(ref), rig.deliver(ref)])
+  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ suppressed: 1 })
+})
+
+test('what a mute holds for a machine is judged again when it ends', async () => {
+  let isMuted = true
+  const untilMs = Date.now() + 3_600_000
+  const rig = await aRig('webhook', () =>
+    isMuted ? { act: 'hold', rule: 'night', untilMs } : { act: 'send' },
+  )
+  const ref = await rig.show({ uid: 'a/b/1' })
+  await rig.deliver(ref)
+  const held = { state: 'held', heldFor: 'mute', rule: 'night', atMs: untilMs }
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(held)
+  await rig.deliver(ref)
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(held)
+  isMuted = false
+  await rig.deliver(ref)
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 1 })
+  await expectConservation(rig.book)
+})
+
+test('what may have been accepted already is not taken back by a silence that began since', async () => {
+  let isSilenced = false
+  const rig = await aRig('webhook', () =>
+    isSilenced ? { act: 'suppress', reason: 'silence', rule: 's1' } : { act: 'send' },
+  )
+  const ref = await rig.show({ uid: 'a/b/1' })
+  rig.soc.next('timeout')
+  await rig.deliver(ref)
+  isSilenced = true
+  await rig.deliver(ref)
+  expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered' })
+})
+
+test('a second try says the same as the first, though the event came back more severe meanwhile', async () => {
+  const rig = await aRig('webhook')
+  const ref = await rig.show({ uid: 'a/b/1', severity: 'low', tags: ['old'] })
+  rig.soc.next('timeout')
+  await rig.deliver(ref)
+  await rig.show({ uid: 'a/b/1', severity: 'high', tags: ['new'] })
+  await rig.deliver(ref)
+  const said = rig.soc.received.map(({ members: [member] }) => member!.event)
+  expect(said.map(({ severity, tags }) => [severity, tags])).toEqual([
+    ['low', ['old']],
+    ['low', ['old']],
+  ])
+})

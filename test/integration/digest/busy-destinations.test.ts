@@ -1,0 +1,142 @@
+/** Very many groups at once, and what must not wait for them. */
+import { expect, test } from 'vitest'
+import {
+  aSlackRig,
+  uids,
+  type GatheringRigOptions,
+  type SlackRig,
+} from '../../support/gathering.ts'
+import { redisForTests, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const given = redisForTests()
+
+interface Rig extends SlackRig {
+  pager: RehearsedSink
+  /** So many groups of one event each. */
+  showGroups(count: number): Promise<void>
+  /** Passes a second apart, until the event is there. */
+  passesUntil(sink: RehearsedSink, uid: string, most: number): Promise<number>
+}
+
+async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const pager = aRehearsedSink('pager', { type: 'slack' })
+  const rig = await aSlackRig(given, { sinks: [soc, pager], ...options })
+  const { book } = rig
+  return {
+    ...rig,
+    soc,
+    pager,
+    async showGroups(count: number) {
+      for (let from = 0; from < count; from += 500) {
+        const page = Array.from({ length: Math.min(500, count - from) }, (_, i) => `t${from + i}`)
+        await takeIn(
+          book,
+          page.map((type) => rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })),
+        )
+      }
+    },
+    async passesUntil(sink: RehearsedSink, uid: string, most: number) {
+      const has = () =>
+        sink.received.some(({ members }) => members.some(({ event }) => event.uid === uid))
+      for (let passes = 1; passes <= most; passes += 1) {
+        await rig.flush()
+        if (has()) return passes
+        rig.clock.aheadMs += 1_000
+      }
+      return Infinity
+    },
+  }
+}
+
+test('ten thousand groups of a blocked sink do not delay another one', async () => {
+  const rig = await aRig({ isBlocked: (sink) => sink === 'soc' })
+  await rig.showGroups(10_000)
+  rig.clock.aheadMs = 300_000
+  await rig.flush()
+  await takeIn(rig.book, [
+    rig.event({ uid: 'x/y/worst', severity: 'critical' }, { sinks: ['pager'] }),
+  ])
+  rig.clock.aheadMs += 11_000
+  expect(await rig.passesUntil(rig.pager, 'x/y/worst', 5)).toBe(1)
+})
+
+test('a critical event is not behind ten thousand groups of its own destination', async () => {
+  const rig = await aRig()
+  await rig.showGroups(10_000)
+  const grouping = { labels: { type: 'worst' } }
+  await takeIn(rig.book, [rig.event({ uid: 'x/y/worst', severity: 'critical' }, { grouping })])
+  rig.clock.aheadMs = 11_000
+  expect(await rig.passesUntil(rig.soc, 'x/y/worst', 20)).toBeLessThanOrEqual(10)
+})
+
+test('groups that end with nothing in them make no storm of the one that has something', async () => {
+  const rig = await aRig()
+  const inGroup = (n: number, uid: string) =>
+    rig.event({ uid }, { grouping: { labels: { type: `t${n}` } } })
+  const flushAt = async (aheadMs: number) => {
+    await given.redis.del(rig.book.key('flushes', 'soc'))
+    rig.clock.aheadMs = aheadMs
+    return rig.flush()
+  }
+  await takeIn(
+    rig.book,
+    Array.from({ length: 9 }, (_, n) => inGroup(n, `a/b/first${n}`)),
+  )
+  await flushAt(11_000)
+  await takeIn(rig.book, [inGroup(0, 'a/b/second'), inGroup(0, 'a/b/third')])
+  expect(await flushAt(430_000)).toBe(1)
+  expect(rig.soc.received.at(-1)!.summary).toMatchObject({ kind: 'group', labels: { type: 't0' } })
+})
+
+test('a mute whose end was moved is looked at again at its new end, not every second', async () => {
+  let untilMs = Date.now() + 60_000
+  const rig = await aRig({ gate: () => ({ act: 'hold', rule: 'night', untilMs }) })
+  await takeIn(
+    rig.book,
+    uids(50).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs = 11_000
+  await rig.flush()
+  untilMs = Date.now() + 8 * 3_600_000
+  rig.clock.aheadMs = 61_000
+  await rig.flush()
+  const [, atMs] = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+  expect(Number(atMs)).toBe(untilMs)
+})
+
+test('what of a first poll waits for its full event comes together too, though after the summary', async () => {
+  const rig = await aRig()
+  const ofFirstPoll = (uid: string) => rig.event({ uid }, { isBacklog: true })
+  await takeIn(rig.book, [
+    ofFirstPoll('a/b/1'),
+    { ...ofFirstPoll('a/b/2'), wantsDetail: true },
+    { ...ofFirstPoll('a/b/3'), wantsDetail: true },
+  ])
+  rig.clock.aheadMs = 16_000
+  expect(await rig.flush()).toBe(1)
+  const { releaseDetail } = await import('../../../src/ledger/collecting.ts')
+  for (const uid of ['a/b/2', 'a/b/3']) {
+    await releaseDetail(rig.book, rig.book.digests.recordId(uid), { soc: false })
+  }
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received.at(-1)!.summary).toMatchObject({ kind: 'backlog', total: 2 })
+})
+
+test('what was collected leaves though Redis is full', async () => {
+  const rig = await aRig()
+  await takeIn(
+    rig.book,
+    uids(2).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs = 11_000
+  await given.redis.config('SET', 'maxmemory', '1')
+  try {
+    expect(await rig.flush()).toBe(1)
+  } finally {
+    await given.redis.config('SET', 'maxmemory', '0')
+  }
+  expect(rig.soc.received).toHaveLength(1)
+})
