@@ -9,7 +9,7 @@ import { parseRef } from '../ledger/refs.ts'
 import { digestTurn } from './digest-turn.ts'
 import { groupTurn } from './group-turn.ts'
 import { freeMembers, messageIdOf } from './seal.ts'
-import { claimTurn, dueTimers, membersOf, postpone, type Turn } from './timers.ts'
+import { claimTurn, dueTimers, membersOf, postpone, wakeHeld, type Turn } from './timers.ts'
 import type { TurnOptions } from './turn-options.ts'
 
 export interface Flusher {
@@ -37,8 +37,14 @@ const burst = 8
 const refillMs = 10_000
 
 export function createFlusher(options: TurnOptions): Flusher {
+  let hasWoken = false
   return {
     async flushOnce() {
+      if (!hasWoken && options.mayHold()) {
+        // a mute of the configuration before may be over, or end at another time now
+        for (const book of options.books) await wakeHeld(book, options.clock.now())
+        hasWoken = true
+      }
       let messages = 0
       for (const book of options.books) messages += await flushBook(options, book)
       return { messages }

@@ -128,6 +128,11 @@ export async function postpone(book: Book, timers: readonly string[], atMs: numb
   if (timers.length > 0) await book.run('postpone-timers', Math.floor(atMs), ...timers)
 }
 
+/** Makes everything due that the end of a mute is awaited for. */
+export async function wakeHeld(book: Book, nowMs: number): Promise<void> {
+  await book.run('wake-held', Math.floor(nowMs))
+}
+
 /** References of a collection's members, oldest first. */
 export function membersOf({ book, id }: Pick<Turn, 'book' | 'id'>): Promise<string[]> {
   return book.redis.zrange(book.key('collect', id), '0', '-1')

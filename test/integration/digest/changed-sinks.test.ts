@@ -78,6 +78,26 @@ test('what was delivered stays so when its sink goes before all of it is settled
   expect(waitingIn(soc)).toEqual({})
 })
 
+test('what a mute holds comes when the mute is gone from the configuration, or ends sooner', async () => {
+  const hold = (untilMs: number) => () => ({ act: 'hold', rule: 'weekend', untilMs }) as const
+  const nowMs = Date.now()
+  const muted = await aSlackRig(given, { gate: hold(nowMs + 3 * dayMs) })
+  await takeIn(
+    muted.book,
+    uids(4).map((event) => muted.event(event)),
+  )
+  muted.clock.aheadMs = 11_000
+  expect(await muted.flush()).toBe(0)
+  const place = { keys: muted.keys, books: [muted.book] }
+  const shorter = await aSlackRig(given, { ...place, gate: hold(nowMs + dayMs) })
+  expect(await shorter.flush()).toBe(0)
+  const [, atMs] = await given.redis.zrange(muted.book.key('timers'), '0', '-1', 'WITHSCORES')
+  expect(Number(atMs)).toBe(nowMs + dayMs)
+  const without = await aSlackRig(given, place)
+  expect(await without.flush()).toBe(1)
+  expect(without.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
+})
+
 test('a group whose sink has become a webhook goes one by one', async () => {
   const { keys, book } = await aWaitingGroup(3)
   const hook = aRehearsedSink('soc')
