@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 /** The door: arguments, signals, exit code; nothing else. */
 import { runProgram } from './cli/program.ts'
+import { watchOutput } from './cli/standard-output.ts'
 
 const stopping = new AbortController()
 const reloads = new EventTarget()
@@ -19,15 +20,12 @@ function reload(signal: NodeJS.Signals): void {
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
-// a reader that has seen enough, such as head
-process.stdout.on('error', () => process.exit(0))
 
+const streams = { input: process.stdin, output: process.stdout, errors: process.stderr }
+const standardOutput = watchOutput(streams)
 const code = await runProgram(process.argv.slice(2), {
-  input: process.stdin,
-  output: process.stdout,
-  errors: process.stderr,
+  ...streams,
   stop: stopping.signal,
   reloads,
 })
-// not before what was written is out
-process.stdout.write('', () => process.exit(code))
+process.exit(await standardOutput.end(code))

@@ -1,11 +1,11 @@
-import type { Config } from '../config/config.ts'
 import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
-import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { within, type Clock } from '../runtime/clock.ts'
+import { buildAudits } from './build-audits.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
 import { buildLoops, type NamedLoop } from './build-loops.ts'
 import { buildNotices } from './build-notices.ts'
 import { buildPoller } from './build-poller.ts'
+import { polledFeeds } from './polled-feeds.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
 
@@ -30,14 +30,9 @@ export function buildEngine(shared: Shared, service: Service): Engine {
     isActive: () => shared.generation.isActive,
   })
   const notices = buildNotices(shared, service, delivery)
-  return { delivery, feedJobs, loops: buildLoops(shared, delivery, feedJobs, notices) }
-}
-
-function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
-  return feeds.map((feed) => {
-    const account = accounts.find(({ name }) => name === feed.account)
-    return { ...feed, scope: `${account?.baseUrl} ${account?.tenantId ?? ''}` }
-  })
+  const audits = buildAudits(shared, service, delivery)
+  const loops = buildLoops(shared, delivery, { feedJobs, audits }, notices)
+  return { delivery, feedJobs, loops }
 }
 
 export async function startEngine({ delivery, feedJobs, loops }: Engine): Promise<void> {

@@ -65,6 +65,7 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
 /** For a group whose route is gone (route of the file, group_interval). */
 const defaultIntervalMs = 5 * 60_000
 
+/** The sinks as they collect: people's wait for company. */
 export function collectingSinks(
   { config }: Pick<Shared, 'config'>,
   sinks: ReadonlyMap<string, Pick<Sink, 'destinations'>>,

@@ -1,5 +1,6 @@
+import type { AuditSchedule } from '../audit/audit-schedule.ts'
 import type { FeedJobs } from '../feeds/feed-jobs.ts'
-import { createLoop, type Loop } from '../runtime/loop.ts'
+import { createLoop, type Loop, type LoopOptions } from '../runtime/loop.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import type { NoticeParts } from './build-notices.ts'
 import type { Shared } from './shared.ts'
@@ -9,16 +10,18 @@ export interface NamedLoop {
   loop: Loop
 }
 
+type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
+
 /** The process' own loops; /healthz watches that they move. */
 export function buildLoops(
   { redis, clock, logger }: Shared,
   { reconciler, silences, collecting }: DeliveryParts,
-  feedJobs: FeedJobs,
+  { feedJobs, audits }: { feedJobs: FeedJobs; audits: AuditSchedule },
   notices: NoticeParts | undefined,
 ): NamedLoop[] {
-  function named(name: string, everyMs: number, work: () => Promise<unknown>): NamedLoop {
-    const tick = async (): Promise<void> => {
-      if (redis.status === 'ready') await work()
+  function named(name: string, everyMs: number, work: Work): NamedLoop {
+    const tick: LoopOptions['tick'] = async (signal, alive) => {
+      if (redis.status === 'ready') await work(signal, alive)
     }
     return { name, loop: createLoop({ name, everyMs, clock, logger, tick }) }
   }
@@ -27,6 +30,7 @@ export function buildLoops(
     named('silences', 2_000, () => silences.refreshOnce()),
     named('collections', 1_000, () => collecting.flushOnce()),
     named('feed jobs', 10_000, () => feedJobs.ensure()),
+    named('audits', 15_000, (signal, alive) => audits.auditOnce(signal, alive)),
     ...(notices ? [named('notices', 15_000, () => notices.lookOnce())] : []),
   ]
 }

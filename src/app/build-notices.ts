@@ -1,4 +1,5 @@
 import { readDigestState } from '../digest/digest-state.ts'
+import { quotaReserveOf } from '../feeds/quota-reserve.ts'
 import { createCanary } from '../notices/canary.ts'
 import type { Snapshot } from '../notices/conditions.ts'
 import { createNotices } from '../notices/notices.ts'
@@ -99,7 +100,7 @@ async function feedHealth(
   const { name, account, lagObjectiveMs } = feed
   const book = findBook(shared, account)
   const state = book && (await peekFeed(book, name, nowMs))
-  const reserve = feed.type === 'credential_search' ? feed.quotaReserve : 0
+  const reserve = quotaReserveOf(feed)
   const left = reserve > 0 ? await readQuota(shared.redis, shared.keys, account) : undefined
   return {
     name,

@@ -1,3 +1,4 @@
+import { readAuditNotes } from '../audit/audit-log.ts'
 import { readDigestState, type DigestState } from '../digest/digest-state.ts'
 import { createCircuit } from '../delivery/circuit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
@@ -57,6 +58,7 @@ async function refresh({ shared, service, engine }: Setup): Promise<void> {
     digestOf: (sink) => digestOf(engine, shared, sink),
     searchesRemaining: async (account) => (await readQuota(redis, keys, account))?.remaining,
     silencesActive: silencesActive(engine, nowMs),
+    audits: await readAuditNotes(redis, keys),
     canaries: config.canary === undefined ? {} : await readCanary(redis, keys),
   })
 }

@@ -12,7 +12,8 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
   metrics.buildInfo.set({ version }, 1)
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  for (const { name, everyMs, lagObjectiveMs, sweep } of config.feeds) {
+  for (const { name, everyMs, lagObjectiveMs, sweep, audit } of config.feeds) {
+    if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
     if (sweep) metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
     metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
     metrics.feedLagObjectiveSeconds.set({ feed: name }, lagObjectiveMs / 1000)

@@ -1,7 +1,9 @@
 /** What every command is given, and what it may ask for. */
 import { Option, type Command } from 'commander'
 import type { Environment } from '../config/environment.ts'
+import type { Clock } from '../runtime/clock.ts'
 import { createLogger, type Logger } from '../runtime/logger.ts'
+import { jsonText } from './json-text.ts'
 import type { Terminal } from './terminal.ts'
 
 export interface Context {
@@ -11,6 +13,8 @@ export interface Context {
   readonly stop: AbortSignal
   /** Gets an event `reload` when the process is asked for one; who heeds it prevents its default, the end. */
   readonly reloads: EventTarget
+  /** By which a command waits before it asks again. */
+  readonly clock: Clock
   /** 0 unless the command says otherwise; a thrown error decides for itself. */
   exitCode: number
 }
@@ -37,7 +41,7 @@ export function print(
   { output }: CommonOptions,
   found: { json: unknown; lines: () => readonly string[] },
 ): void {
-  terminal.print(output === 'json' ? JSON.stringify(found.json, null, 2) : found.lines().join('\n'))
+  terminal.print(output === 'json' ? jsonText(found.json, 2) : found.lines().join('\n'))
 }
 
 /** For the parts that a command borrows from the daemon: what they would log, the command says itself. */

@@ -1,4 +1,5 @@
-import type { CredentialQuery, FeedConfig } from '../feeds/config.ts'
+import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feeds/config.ts'
+import { counted } from './words.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
 export function feedInWords(feed: FeedConfig): string {
@@ -9,6 +10,12 @@ export function feedInWords(feed: FeedConfig): string {
       return `credentials of identifier ${feed.identifier}`
     case 'credential_search':
       return `credential search by ${queryInWords(feed.query)}`
+    case 'event_search':
+      return `event search by ${eventQueryInWords(feed.query)}`
+    case 'legacy_search':
+      return `legacy search for ${feed.query}`
+    case 'reports':
+      return counted(feed.requests.length, 'report')
   }
 }
 
@@ -20,7 +27,11 @@ export function askedJson(feed: FeedConfig): Record<string, unknown> {
     case 'credentials':
       return { identifier: feed.identifier }
     case 'credential_search':
+    case 'event_search':
+    case 'legacy_search':
       return { query: feed.query }
+    case 'reports':
+      return { requests: feed.requests }
   }
 }
 
@@ -35,4 +46,10 @@ function queryInWords(query: CredentialQuery): string {
     case 'keyword':
       return `keyword ${query.keyword}`
   }
+}
+
+/** `keyword acme`, `name Jo Doe`: the kind, and what it looks for. */
+function eventQueryInWords({ type, ...terms }: EventSearchQuery): string {
+  const values = Object.values(terms).filter((term) => typeof term === 'string')
+  return [type.replaceAll('_', ' '), ...values].join(' ')
 }

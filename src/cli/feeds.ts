@@ -9,6 +9,7 @@ import { reportFeeds, type FeedReport } from './feed-report.ts'
 import { listFeeds } from './feeds-list.ts'
 import { pauseOne, resumeOne, type PauseOptions } from './feeds-pause.ts'
 import { parseMoment } from './moment.ts'
+import { feedsImportCommand } from './monitoring/feeds-import.ts'
 import { bookOf, redisNow, withLedger } from './open-ledger.ts'
 import { shortText } from './short-text.ts'
 import { isoTime, spanInWords, timeInWords } from './words.ts'
@@ -38,6 +39,7 @@ export function feedsCommand(context: Context): Command {
     .addCommand(rewind)
     .addCommand(pause)
     .addCommand(resume)
+    .addCommand(feedsImportCommand(context))
 }
 
 interface RewindOptions extends CommonOptions {

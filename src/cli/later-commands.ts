@@ -2,18 +2,7 @@
 import { Command } from 'commander'
 import { CommandError } from './command-error.ts'
 
-export const laterCommands = [
-  'plan',
-  'audit',
-  'events',
-  'credentials',
-  'assets',
-  'policies',
-  'alerts',
-  'reports',
-  'tenants',
-  'bench',
-] as const
+export const laterCommands = ['plan', 'bench'] as const
 
 export const laterRouteCommands = ['test'] as const
 

@@ -1,6 +1,8 @@
 /** The commands, and how their ends become an exit code. */
 import { Command } from 'commander'
 import { environment } from '../config/environment.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
+import { auditCommand } from './audit.ts'
 import { checkCommand } from './check.ts'
 import type { Context } from './context.ts'
 import { deadLettersCommand } from './dead-letters.ts'
@@ -10,7 +12,14 @@ import { digestsCommand } from './digests.ts'
 import { explainCommand } from './explain.ts'
 import { feedsCommand } from './feeds.ts'
 import { addLaterCommands, laterCommands } from './later-commands.ts'
-import { reportError } from './report-error.ts'
+import { credentialsCommand } from './query/credentials/credentials.ts'
+import { eventsCommand } from './query/events/events.ts'
+import { alertsCommand } from './query/assets/alerts.ts'
+import { assetsCommand } from './query/assets/assets.ts'
+import { policiesCommand } from './query/policies/policies.ts'
+import { reportsCommand } from './query/reports/reports.ts'
+import { tenantsCommand } from './query/tenants.ts'
+import { interruptedCode, reportError } from './report-error.ts'
 import { routesCommand } from './routes.ts'
 import { runCommand } from './run.ts'
 import { sandboxCommand } from './sandbox.ts'
@@ -24,20 +33,25 @@ import { readVersion } from './version.ts'
 /** These end by themselves when they are asked to stop; any other is left where it stands. */
 const lasting = new Set(['run', 'sandbox', 'demo'])
 
-/** As a shell has it: 128 and the number of SIGINT. */
-const interruptedCode = 130
+interface Surroundings extends Streams {
+  stop: AbortSignal
+  reloads?: EventTarget
+  clock?: Clock
+}
 
 /** Runs one command to its end; the exit code. Never throws. */
 export async function runProgram(
   args: readonly string[],
-  { stop, reloads, ...streams }: Streams & { stop: AbortSignal; reloads?: EventTarget },
+  { stop, reloads = new EventTarget(), clock = systemClock, ...streams }: Surroundings,
 ): Promise<number> {
   const terminal = createTerminal(streams)
+  const unheard = new AbortController()
   const context: Context = {
     env: environment(),
     terminal,
-    stop,
-    reloads: reloads ?? new EventTarget(),
+    stop: AbortSignal.any([stop, unheard.signal]),
+    reloads,
+    clock,
     exitCode: 0,
   }
   const interrupted = new Promise<'interrupted'>((resolve) =>
@@ -47,6 +61,8 @@ export async function runProgram(
   const program = createProgram(context).hook('preAction', (_program, command) => {
     lasts = lasting.has(command.name())
   })
+  // any other ends soon, and one that changes something had better do all of it
+  terminal.unheard.addEventListener('abort', () => lasts && unheard.abort())
   const ended = program
     .parseAsync(args, { from: 'user' })
     .then(() => context.exitCode)
@@ -68,11 +84,19 @@ function createProgram(context: Context): Command {
     .addCommand(sinksCommand(context))
     .addCommand(routesCommand(context))
     .addCommand(explainCommand(context))
+    .addCommand(auditCommand(context))
     .addCommand(feedsCommand(context))
     .addCommand(deadLettersCommand(context))
     .addCommand(deliveriesCommand(context))
     .addCommand(silencesCommand(context))
     .addCommand(digestsCommand(context))
+    .addCommand(eventsCommand(context))
+    .addCommand(credentialsCommand(context))
+    .addCommand(assetsCommand(context))
+    .addCommand(policiesCommand(context))
+    .addCommand(alertsCommand(context))
+    .addCommand(reportsCommand(context))
+    .addCommand(tenantsCommand(context))
   addLaterCommands(program, laterCommands)
   settle(program, context.terminal)
   return program

@@ -4,8 +4,10 @@ import {
   withDefaults,
   type CredentialOrder,
   type EndMode,
+  type PolicyPaths,
   type SandboxOptions,
 } from '../sandbox/options.ts'
+import { knownReportRequests } from '../sandbox/reports/reports.ts'
 import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
 import { CommandError } from './command-error.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
@@ -32,6 +34,9 @@ interface SandboxCommandOptions extends CommonOptions {
   credentialSizeLimit: number | undefined
   searchQuota: number | undefined
   webhookSecret?: string
+  data?: string
+  policyPaths: PolicyPaths
+  undescribed?: boolean
 }
 
 export function sandboxCommand(context: Context): Command {
@@ -67,11 +72,22 @@ function sandboxFlags(): Option[] {
     flag('--search-limit <n>', 'search requests per second', positive).default(1),
     flag('--basic-limit <n>', 'other requests per second', positive).default(4),
     flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', webhookSecret),
+    new Option('--data <folder>', 'where it keeps all that a restart shall not lose; else nothing'),
+    ...policyFlags(),
     ...credentialFlags(flag),
   ]
 }
 
 type Flag = <Value>(flags: string, says: string, parse: (text: string) => Value) => Option
+
+function policyFlags(): Option[] {
+  return [
+    new Option('--policy-paths <spelling>', 'of matching_policies in its paths')
+      .choices(['underscore', 'hyphen', 'both'])
+      .default('underscore'),
+    new Option('--undescribed', 'adds the operations on policies that only public pages tell of'),
+  ]
+}
 
 function credentialFlags(flag: Flag): Option[] {
   return [
@@ -135,8 +151,11 @@ function settingsOf(options: SandboxCommandOptions): SandboxOptions {
     shortPages: options.shortPages,
     emptyPages: options.emptyPages,
     endMode: options.end,
+    policyPaths: options.policyPaths,
+    undescribed: options.undescribed ?? false,
     organizations: withDefaults({}).organizations.map((one) => ({ ...one, limits })),
     ...(options.webhookSecret ? { webhookSecret: options.webhookSecret } : {}),
+    dataFolder: options.data ?? null,
   }
 }
 
@@ -148,13 +167,15 @@ function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: 
   if (options.output === 'json') {
     const places = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
     const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
-    terminal.print(JSON.stringify({ ...places, ...secrets, config }))
+    const reports = { report_requests: knownReportRequests }
+    terminal.print(JSON.stringify({ ...places, ...secrets, ...reports, config }))
     return
   }
   terminal.print(
     [
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')}), mail at ${smtpUrl}`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
+      `requests for threat-flow reports that stand there: ${knownRequests()}`,
       '',
       'a configuration that uses it, to be saved as tocsin.yaml:',
       '',
@@ -162,6 +183,12 @@ function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: 
       terminal.paint('dim', 'what arrives is shown here; Ctrl-C ends the sandbox'),
     ].join('\n'),
   )
+}
+
+function knownRequests(): string {
+  return Object.entries(knownReportRequests)
+    .map(([state, id]) => `${id} (${state})`)
+    .join(', ')
 }
 
 function wholeNumber(text: string, max: number): number {

@@ -1,9 +1,14 @@
 import { Command } from 'commander'
 import { configSchema } from '../config/schema.ts'
 import { addCommonOptions, type Context } from './context.ts'
+import { monitoringSchema } from './monitoring/monitoring-file.ts'
 
 export function schemaCommand(context: Context): Command {
   return addCommonOptions(new Command('schema'))
     .description('print the JSON Schema of the configuration, for editors')
-    .action(() => context.terminal.print(JSON.stringify(configSchema(), null, 2)))
+    .option('--monitoring', 'that of the file of assets apply instead')
+    .action(({ monitoring }: { monitoring?: true }) => {
+      const schema = monitoring ? monitoringSchema() : configSchema()
+      context.terminal.print(JSON.stringify(schema, null, 2))
+    })
 }

@@ -1,12 +1,15 @@
 /** Where a command speaks: results on standard output, all else on standard error. */
-import { once } from 'node:events'
-import { createInterface } from 'node:readline/promises'
+import { createInterface, type Interface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
+import { CommandError } from './command-error.ts'
 
 export interface Terminal {
   /** Somebody reads standard output as it comes. */
   readonly isWatched: boolean
+  /** Aborts when standard output takes no more: its reader has seen enough, or its disk is full. */
+  readonly unheard: AbortSignal
   print(text: string): void
   /** All of standard input. */
   readInput(): Promise<string>
@@ -15,8 +18,13 @@ export interface Terminal {
   paint(style: Style, text: string): string
   /** One line that is written over; '' takes it away. Nothing but on a terminal. */
   progress(text: string): void
-  /** undefined where nobody is there to answer. */
+  /** undefined where nobody is there to answer. Throws Interruption. */
   confirm(question: string): Promise<boolean | undefined>
+  /**
+   * What is typed, without showing it; undefined where nobody is there to answer. Throws Interruption, and
+   * CommandError where the question could not be seen.
+   */
+  askSecret(question: string): Promise<string | undefined>
 }
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
@@ -29,11 +37,22 @@ export interface Streams {
   errors: NodeJS.WritableStream & MaybeTerminal
 }
 
+/** Ctrl-C instead of an answer. */
+export class Interruption extends Error {
+  override readonly name = 'Interruption'
+}
+
 export function createTerminal({ input, output, errors }: Streams): Terminal {
   let isOnLine = false
+  const unheard = unheardBy(output)
+  // nowhere is left to say so
+  errors.on('error', () => undefined)
   return {
     isWatched: output.isTTY === true,
-    print: (text) => void output.write(`${text}\n`),
+    unheard,
+    print(text) {
+      if (!unheard.aborted) output.write(`${text}\n`)
+    },
     readInput: () => textOf(input),
     complain: (text) => void errors.write(`${text}\n`),
     paint: (style, text) => styleText(style, text, { stream: output }),
@@ -44,13 +63,43 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
     async confirm(question) {
       if (!input.isTTY || !errors.isTTY) return undefined
       const reader = createInterface({ input, output: errors })
+      reader.once('SIGINT', () => errors.write('\n'))
+      const answer = await ask(reader, `${question} [y/N] `)
+      return /^y(es)?$/i.test(answer.trim())
+    },
+    async askSecret(question) {
+      if (!input.isTTY) return undefined
+      const seen = [errors, output].find(({ isTTY }) => isTTY)
+      if (seen === undefined) throw new CommandError('mistake', unseenQuestion)
+      const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
+      seen.write(`${question} `)
       try {
-        const closed = once(reader, 'close').then(() => '')
-        const answer = await Promise.race([reader.question(`${question} [y/N] `), closed])
-        return /^y(es)?$/i.test(answer.trim())
+        return await ask(createInterface({ input, output: nowhere, terminal: true }), '')
       } finally {
-        reader.close()
+        seen.write('\n')
       }
     },
+  }
+}
+
+const unseenQuestion =
+  'a secret is asked for where nobody can see it; give it on standard input, or leave standard error on the terminal'
+
+function unheardBy(output: Streams['output']): AbortSignal {
+  const unheard = new AbortController()
+  output.on('error', (error) => unheard.abort(error))
+  return unheard.signal
+}
+
+/** Empty where the input ends instead. The terminal is as it was afterwards. */
+async function ask(reader: Interface, question: string): Promise<string> {
+  try {
+    return await new Promise((resolve, reject) => {
+      reader.once('SIGINT', () => reject(new Interruption()))
+      reader.once('close', () => resolve(''))
+      reader.question(question).then(resolve, reject)
+    })
+  } finally {
+    reader.close()
   }
 }

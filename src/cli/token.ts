@@ -1,13 +1,10 @@
 import { Command } from 'commander'
-import { buildService, type Service } from '../app/build-service.ts'
-import type { Config } from '../config/config.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { createMetrics } from '../runtime/metrics.ts'
 import { diagnoseKey, type Diagnosis } from '../service/diagnose-key.ts'
 import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
-import { addCommonOptions, print, quiet, type CommonOptions, type Context } from './context.ts'
-import { withLedger, type OpenLedger } from './open-ledger.ts'
+import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { withLedger } from './open-ledger.ts'
+import { withService } from './with-service.ts'
 import { harmless } from './words.ts'
 
 interface TokenTestOptions extends CommonOptions {
@@ -41,24 +38,6 @@ async function testTokens(context: Context, options: TokenTestOptions): Promise<
     lines: () => found.flatMap(({ ok, lines }) => diagnosisLines(context, ok, lines)),
   })
   if (found.some(({ ok }) => !ok)) context.exitCode = 1
-}
-
-/** The keys are tried under the same limits as the running daemon's requests. */
-async function withService<Result>(
-  config: Config,
-  { redis, keys, books }: OpenLedger,
-  work: (service: Service) => Promise<Result>,
-): Promise<Result> {
-  const clock = systemClock
-  const logger = quiet
-  const metrics = createMetrics({ clock, logger })
-  const generation = { number: 0, hash: '', isActive: true }
-  const service = buildService({ config, redis, keys, clock, logger, metrics, books, generation })
-  try {
-    return await work(service)
-  } finally {
-    await service.close()
-  }
 }
 
 function diagnosisLines({ terminal }: Context, ok: boolean, lines: string[]): string[] {

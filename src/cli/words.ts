@@ -12,8 +12,8 @@ export function isoTime(atMs: number | undefined): string | null {
   return atMs === undefined ? null : new Date(atMs).toISOString()
 }
 
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
+export function counted(count: number, thing: string, several = `${thing}s`): string {
+  return `${count} ${count === 1 ? thing : several}`
 }
 
 /** Text that others wrote, on one line and harmless to a terminal. */

@@ -6,7 +6,7 @@ import type { AccountConfig, Tier } from '../service/config.ts'
 import type { Config } from './config.ts'
 
 export function feedWarnings(config: Config): Finding[] {
-  return [...budgetWarnings(config), ...pairWarnings(config)]
+  return [...budgetWarnings(config), ...pairWarnings(config), ...legacyWarnings(config)]
 }
 
 const tiers: Tier[] = ['search', 'basic']
@@ -65,10 +65,24 @@ function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | und
   return `${given}, ${wanted} every ${spanInWords(shortestMs)}`
 }
 
+function legacyWarnings({ feeds }: Config): Finding[] {
+  return feeds.flatMap(({ name, type }) =>
+    type === 'legacy_search'
+      ? [
+          {
+            path: ['feeds', name, 'type'],
+            problem: 'the service has deprecated the legacy search and may switch it off',
+            remedy: 'write type: event_search, unless its query cannot be written there',
+          },
+        ]
+      : [],
+  )
+}
+
 /** Without the identity, whoever has the same password or domain counts as the same leak. */
 function pairWarnings({ feeds }: Config): Finding[] {
   return feeds.flatMap((feed) => {
-    const dedupe: PairDedupe | undefined = feed.type === 'events' ? undefined : feed.dedupe
+    const dedupe: PairDedupe | undefined = 'dedupe' in feed ? feed.dedupe : undefined
     if (!dedupe || dedupe.isSentAgain || dedupe.by.includes('identity')) return []
     return [
       {

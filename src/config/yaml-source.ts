@@ -25,6 +25,8 @@ export type Path = readonly (string | number)[]
 export interface Source {
   file: string
   env: Environment
+  /** What stands at its top, e.g. `accounts, feeds`; by default the sections of the configuration. */
+  sections?: string
 }
 
 /** A mistake at a place of the tree; `offset` where the place has no path. */
@@ -120,7 +122,8 @@ function collectSyntaxMistakes(reading: Reading, text: string, lines: LineCounte
   if (isMap(contents)) return true
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
   const problem = isEmpty ? 'the file is empty' : 'not a configuration'
-  blame(reading, [], refusal(problem, 'write its sections: accounts, feeds, sinks, route'))
+  const { sections = 'accounts, feeds, sinks, route' } = reading.source
+  blame(reading, [], refusal(problem, `write its sections: ${sections}`))
   return false
 }
 

@@ -1,28 +1,41 @@
 import { byType } from '../runtime/config-section.ts'
 import { credentialSearchFeedConfig, credentialsFeedConfig } from './credential-feed-config.ts'
 import { eventsFeedConfig } from './events-feed-config.ts'
+import { reportsFeedConfig } from './reports-feed-config.ts'
+import { eventSearchFeedConfig, legacySearchFeedConfig } from './search-feed-config.ts'
 
 export type {
   CredentialQuery,
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
+  EventSearchFeedConfig,
+  EventSearchQuery,
   EventsFeedConfig,
   FeedCommon,
   FeedConfig,
+  LegacySearchFeedConfig,
   PairDedupe,
+  ReportsFeedConfig,
 } from './feed-config.ts'
-
-const byGroup = 'events are read by identifier group'
 
 /** One feed of the file; its name is the key it stands under, its account may be left open. */
 export const feedConfig = byType(
-  [eventsFeedConfig, credentialsFeedConfig, credentialSearchFeedConfig],
+  [
+    eventsFeedConfig,
+    credentialsFeedConfig,
+    credentialSearchFeedConfig,
+    eventSearchFeedConfig,
+    legacySearchFeedConfig,
+    reportsFeedConfig,
+  ],
   {
-    known: ['events', 'credentials', 'credential_search'],
-    later: {
-      event_search: byGroup,
-      legacy_search: byGroup,
-      reports: 'no feed reads reports',
-    },
+    known: [
+      'events',
+      'credentials',
+      'credential_search',
+      'event_search',
+      'legacy_search',
+      'reports',
+    ],
   },
 )

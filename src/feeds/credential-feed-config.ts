@@ -19,6 +19,7 @@ import {
   commonOf,
   fullSweep,
   labelNames,
+  quotaReserveKey,
   tierKey,
   orFalse,
   windowSweep,
@@ -171,10 +172,7 @@ export const credentialSearchFeedConfig = section(
     query,
     severity,
     dedupe,
-    quota_reserve: wholeNumber({
-      describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
-      min: 0,
-    }).prefault(0),
+    quota_reserve: quotaReserveKey,
     ...commonKeys,
     // each poll costs one search of the month's quota
     every: duration('The longest time between polls.', '5s').prefault('1h'),

@@ -2,7 +2,7 @@
  * The global credential search, ascending over its import times. Servers before 2026-05-28 ignore the
  * time filter for most queries (facts.md 0): what is older than the floor is marked and not sent.
  */
-import type { WireCredentialSearchBody } from '../service/wire.ts'
+import type { WireCredentialSearchBody } from '../service/wire/credentials.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
 import { credentialItem } from './credential-item.ts'
 import { credentialShape } from './credential-shape.ts'

@@ -1,5 +1,5 @@
 import { parseTimestamp } from '../service/timestamps.ts'
-import { wireCredential } from '../service/wire.ts'
+import { wireCredential } from '../service/wire/credentials.ts'
 import { maskKnown } from './mask-known.ts'
 import { cut } from './mask-secrets.ts'
 import { maskText } from './mask-text.ts'

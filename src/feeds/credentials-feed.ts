@@ -5,7 +5,7 @@
  * ids were seen to grow through a whole walk is resumed at its cursor.
  */
 import type { Walk } from '../ledger/feed-state.ts'
-import type { WireSearchPage } from '../service/wire.ts'
+import type { WireSearchPage } from '../service/wire/page.ts'
 import type { CredentialsFeedConfig } from './config.ts'
 import { credentialItem } from './credential-item.ts'
 import { credentialShape } from './credential-shape.ts'

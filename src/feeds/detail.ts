@@ -1,10 +1,13 @@
 import type { EventDetail } from '../events/threat-event.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ServiceClient } from '../service/client.ts'
-import { ServiceError } from '../service/service-error.ts'
+import { ServiceError, type ServiceReason } from '../service/service-error.ts'
 import { maskDetail } from './mask-secrets.ts'
 
 const pauseBetweenTriesMs = 2_000
+
+/** What no repetition mends. */
+const lasting: ReadonlySet<ServiceReason> = new Set(['rejected', 'invalid', 'contract'])
 
 /**
  * The full event with its secrets masked; 'unavailable' when the service has none for this type, or
@@ -22,7 +25,7 @@ export async function fetchDetail(
       return answer.kind === 'detail' ? maskDetail(answer.data) : 'unavailable'
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
-      if (error.reason === 'rejected' || error.reason === 'contract') return 'unavailable'
+      if (lasting.has(error.reason)) return 'unavailable'
       await clock.sleep(Math.max(error.retryAfterMs ?? 0, pauseBetweenTriesMs), signal)
     }
   }

@@ -26,7 +26,8 @@ const severityRemedy = `write one of ${severities.join(', ')}, or a list of them
 
 const severityWord = z.string().meta({ enum: [...severities] })
 
-const severityFilter = z
+/** `severity` of `filters`: the words are the service's, checked here. */
+export const severityFilter = z
   .union([severityWord, z.array(severityWord)], wrongKind('a severity or a list', severityRemedy))
   .superRefine((input, context) => {
     if (input.length === 0) {
@@ -42,14 +43,24 @@ const severityFilter = z
   })
   .meta({ description: 'A word: this or higher. A list: exactly these.' })
 
+export const typeFilter = list(
+  text('Event type as the service names it; open.'),
+  'Event types to fetch.',
+  'write event types, such as [stealer_log]',
+)
+
+export const detailKey = z
+  .array(
+    word(severities, 'Severity.'),
+    wrongKind('a list', 'write severities, such as [high, critical]'),
+  )
+  .meta({ description: 'Severities for which the full event is fetched before rendering.' })
+  .prefault([])
+
 const filters = section(
   {
     severity: severityFilter.optional(),
-    type: list(
-      text('Event type as the service names it; open.'),
-      'Event types to fetch.',
-      'write event types, such as [stealer_log]',
-    ).optional(),
+    type: typeFilter.optional(),
     tags: list(text('Tag.'), 'Tags to fetch.', 'write tags, such as [vip]').optional(),
     is_ignored: flag('Only ignored events, or only others.').optional(),
     is_remediated: flag('Only remediated events, or only others.').optional(),
@@ -57,7 +68,8 @@ const filters = section(
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
   .transform((file): FeedFilters => {
-    const { severity, type, tags, is_ignored, is_remediated } = file
+    const { type, tags, is_ignored, is_remediated } = file
+    const severity = file.severity as FeedFilters['severity'] // refused above where it is none
     return {
       ...(severity === undefined ? {} : { severity }),
       ...(type === undefined ? {} : { type }),
@@ -77,13 +89,7 @@ export const eventsFeedConfig = section(
     ...commonKeys,
     tier: tierKey('search'),
     sweep: windowSweep('1h'),
-    detail: z
-      .array(
-        word(severities, 'Severity.'),
-        wrongKind('a list', 'write severities, such as [high, critical]'),
-      )
-      .meta({ description: 'Severities for which the full event is fetched before rendering.' })
-      .prefault([]),
+    detail: detailKey,
     ...foreignKeys({
       severity: "remove the line: the event's own severity counts",
       identifier: 'write identifier_group and the id of a group',

@@ -1,4 +1,4 @@
-import type { WireSearchBody } from '../service/wire.ts'
+import type { GroupSearchBody } from '../service/wire/events.ts'
 import type { FeedType } from './feed-type.ts'
 import { maskSecrets } from './mask-secrets.ts'
 import { parseItem } from './parse-item.ts'
@@ -13,7 +13,7 @@ export const eventsFeed: FeedType<EventsFeed> = {
   pageSizes: [10], // at most ten a page (service.md, Limits)
   asked: ({ identifierGroup, filters }) => [identifierGroup, sorted(filters)],
   body({ filters }, span, size) {
-    const body: WireSearchBody = {
+    const body: GroupSearchBody = {
       size,
       order: 'asc',
       filters: { ...filters, estimated_created_at: timeFilter(span) },
@@ -23,7 +23,7 @@ export const eventsFeed: FeedType<EventsFeed> = {
   async fetch(feed, { client, walk, turn, signal }) {
     return client.searchGroupEvents({
       groupId: feed.identifierGroup,
-      body: bodyWithCursor<WireSearchBody>(walk),
+      body: bodyWithCursor<GroupSearchBody>(walk),
       turn,
       tier: feed.tier,
       signal,
@@ -33,6 +33,7 @@ export const eventsFeed: FeedType<EventsFeed> = {
   keptOfMalformed: maskSecrets,
 }
 
-function sorted(filters: object): [string, unknown][] {
+/** Members in an order of their own: how the file was written makes no other request. */
+export function sorted(filters: object): [string, unknown][] {
   return Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
 }

@@ -6,22 +6,35 @@ import {
   name,
   nameRemedy,
   text,
+  wholeNumber,
   word,
   wrongKind,
 } from '../runtime/config-fields.ts'
 import { foreignKeys, isSection, laterKeys, section, type Rule } from '../runtime/config-section.ts'
 import type { Tier } from '../service/config.ts'
-import type { FeedCommon, SweepConfig } from './feed-config.ts'
+import type { AuditConfig, FeedCommon, SweepConfig } from './feed-config.ts'
 
 /** A feed as one entry of the file says it: its name is its key, its account may be left open. */
 export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & {
   account: string | undefined
 }
 
+/** `audit`: off unless it is asked for, since it reads again what was read already. */
+const audit = section(
+  {
+    every: duration('From the end of one audit to the beginning of the next.', '1m').prefault(
+      '24h',
+    ),
+    back: duration('How far back it compares.', '1h').prefault('7d'),
+  },
+  { describe: 'Compares what the service shows with the ledger, on spare requests.' },
+).transform((file): AuditConfig => ({ everyMs: file.every, backMs: file.back }))
+
 /** The keys of every feed but for `tier`. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
   every: duration('The longest time between polls.', '5s').prefault('60s'),
+  audit: orFalse(audit, '{every: 24h, back: 7d}', false),
   lag_objective: duration(
     'How far behind it may fall. Default: the larger of 3 × every and 5m.',
   ).optional(),
@@ -40,6 +53,12 @@ export const commonKeys = {
     .prefault({}),
 }
 
+/** Of feeds whose every poll costs a search of the month's quota. */
+export const quotaReserveKey = wholeNumber({
+  describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
+  min: 0,
+}).prefault(0)
+
 /** `tier`, with the default of the type of feed. */
 export function tierKey(usual: Tier): z.ZodType<Tier> {
   return word(['search', 'basic'], 'The limit that its pages count against.').prefault(usual)
@@ -56,6 +75,7 @@ export function commonOf(file: CommonFile): Omit<Written<FeedCommon>, 'detail' |
     backlog: file.backlog,
     tier: file.tier,
     labels: file.labels,
+    audit: file.audit,
   }
 }
 
@@ -105,6 +125,7 @@ export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
 export function orFalse<Output>(
   content: z.ZodType<Output>,
   example: string,
+  usual: object | false = {},
 ): z.ZodType<Output | undefined> {
   const remedy = `write its keys, such as ${example}, or false for none`
   const { $schema: _draft, ...written } = z.toJSONSchema(content, {
@@ -128,5 +149,5 @@ export function orFalse<Output>(
       }
       return parsed.data
     })
-    .prefault({})
+    .prefault(usual)
 }

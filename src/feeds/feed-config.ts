@@ -1,7 +1,16 @@
 /** What the configuration says of a feed, as understood; its types differ in what they are asked. */
+import type { KnownSeverity } from '../events/severity.ts'
+import type { EventQuery } from '../service/wire/events.ts'
+import type { LegacySearchParameters } from '../service/wire/legacy-search.ts'
 import type { Tier } from '../service/config.ts'
 
-export type FeedConfig = EventsFeedConfig | CredentialsFeedConfig | CredentialSearchFeedConfig
+export type FeedConfig =
+  | EventsFeedConfig
+  | CredentialsFeedConfig
+  | CredentialSearchFeedConfig
+  | EventSearchFeedConfig
+  | LegacySearchFeedConfig
+  | ReportsFeedConfig
 
 export interface FeedCommon {
   name: string
@@ -16,8 +25,17 @@ export interface FeedCommon {
   detail: string[]
   tier: Tier
   labels: Record<string, string>
+  /** undefined: audited only on command. */
+  audit: AuditConfig | undefined
   /** undefined: what the feed has passed is never read again. */
   sweep: SweepConfig | undefined
+}
+
+export interface AuditConfig {
+  /** From the end of one audit to the beginning of the next. */
+  everyMs: number
+  /** How far back it compares. */
+  backMs: number
 }
 
 export interface SweepConfig {
@@ -36,7 +54,7 @@ export interface EventsFeedConfig extends FeedCommon {
 
 /** As the service takes them. A severity string means "this or higher", an array exactly these. */
 export interface FeedFilters {
-  severity?: string | string[]
+  severity?: KnownSeverity | KnownSeverity[]
   type?: string[]
   tags?: string[]
   is_ignored?: boolean
@@ -63,6 +81,51 @@ export interface CredentialSearchFeedConfig extends FeedCommon {
   dedupe: PairDedupe | undefined
   /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
   quotaReserve: number
+}
+
+/** What a global search for events finds; every page costs quota. */
+export interface EventSearchFeedConfig extends FeedCommon {
+  type: 'event_search'
+  query: EventSearchQuery
+  filters: EventSearchFilters
+  /** As of a credential search. */
+  quotaReserve: number
+}
+
+export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
+
+/** Kinds with a secret in them are left out: a secret does not belong in a configuration file. */
+export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
+
+/** What the legacy search finds, deprecated by the service; every page costs quota. */
+export interface LegacySearchFeedConfig extends FeedCommon {
+  type: 'legacy_search'
+  /** Lucene query syntax. */
+  query: string
+  filters: LegacyFilters
+  quotaReserve: number
+}
+
+export type LegacyFilters = Pick<
+  LegacySearchParameters,
+  | 'types'
+  | 'experimental_types'
+  | 'risks'
+  | 'tags'
+  | 'tags_query_operator'
+  | 'event_action'
+  | 'use_global_policies'
+  | 'has_modified_risk_score'
+  | 'has_notes'
+>
+
+/** Threat-flow reports, by the requests that have them made. */
+export interface ReportsFeedConfig extends FeedCommon {
+  type: 'reports'
+  requests: string[]
+  severity: string
+  /** How long a report may be in the making before that is told. */
+  timeoutMs: number
 }
 
 /** How a credential that another source shows is recognised. */

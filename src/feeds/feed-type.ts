@@ -4,13 +4,15 @@ import type { CredentialPair } from '../intake/intake.ts'
 import type { FeedState, Walk, WalkSpan } from '../ledger/feed-state.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { Turn } from '../service/pacing/pick-next.ts'
-import type { WireSearchPage } from '../service/wire.ts'
+import type { WireSearchPage } from '../service/wire/page.ts'
 
 export interface FeedRequest {
   client: ServiceClient
   walk: Walk
   turn: Turn
   signal: AbortSignal
+  /** This machine's wall clock, ms. */
+  nowMs: number
 }
 
 export interface FeedPage {

@@ -1,13 +1,19 @@
 import { credentialSearchFeed } from './credential-search-feed.ts'
 import { credentialsFeed } from './credentials-feed.ts'
+import { eventSearchFeed } from './event-search-feed.ts'
 import { eventsFeed } from './events-feed.ts'
 import type { FeedType } from './feed-type.ts'
+import { legacySearchFeed } from './legacy-search-feed.ts'
 import type { PolledFeed } from './polled-feed.ts'
+import { reportsFeed } from './reports-feed.ts'
 
 const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,
   credentials: credentialsFeed,
   credential_search: credentialSearchFeed,
+  event_search: eventSearchFeed,
+  legacy_search: legacySearchFeed,
+  reports: reportsFeed,
 }
 
 /** The way in which this feed is read. */

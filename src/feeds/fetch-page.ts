@@ -34,10 +34,13 @@ export async function fetchPage(
   }
 }
 
+/** More in one turn is no accident: the feed backs off instead of asking again and again. */
+const mostRefusals = 3
+
 /** The walk that goes on where this one cannot; undefined where another would fare no better. */
 function walkAfter(
   error: unknown,
-  { feed, kind, signal }: PollTurn,
+  { feed, kind, signal, refusals }: PollTurn,
   state: FeedState,
   walk: Walk,
 ): Walk | undefined {
@@ -46,13 +49,16 @@ function walkAfter(
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
   if (isTooSlow) return walkInSmallerPages(feed, state, walk)
   // a refused cursor shows as a refused request; nothing public says with which status
-  if (error.reason !== 'rejected' || walk.cursor === null) return undefined
+  const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
+  if (!isRefused || walk.cursor === null) return undefined
+  refusals.count += 1
+  if (refusals.count > mostRefusals) return undefined // a service that takes none of its cursors
   if (kind === 'sweep') return { ...walk, cursor: null, reason: 'cursor_refused' }
   return walkAfterRefusal(feed, state)
 }
 
 async function ask(
-  { client }: PollerOptions,
+  { client, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs }: PollTurn,
   walk: Walk,
 ): Promise<FetchedPage> {
@@ -62,6 +68,7 @@ async function ask(
     walk,
     turn,
     signal,
+    nowMs: clock.now(),
   })
   return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk }
 }

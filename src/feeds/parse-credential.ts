@@ -1,7 +1,7 @@
 import type { Severity } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import { parseTimestamp } from '../service/timestamps.ts'
-import { wireCredential, type WireCredential } from '../service/wire.ts'
+import { wireCredential, type WireCredential } from '../service/wire/credentials.ts'
 import { itemProblem } from './item-problem.ts'
 import { maskKnown } from './mask-known.ts'
 import { cut, maskHighlights } from './mask-secrets.ts'

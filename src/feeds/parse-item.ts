@@ -1,7 +1,7 @@
 import { ownUidPrefixes } from '../events/own-feed.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import { parseTimestamp } from '../service/timestamps.ts'
-import { wireSearchItem, type WireSearchItem } from '../service/wire.ts'
+import { wireSearchItem, type WireSearchItem } from '../service/wire/events.ts'
 import { itemProblem } from './item-problem.ts'
 import { cut, maskHighlights } from './mask-secrets.ts'
 import { maskLogins, maskText } from './mask-text.ts'

@@ -75,6 +75,8 @@ export interface PollTurn {
   kind: 'feed' | 'sweep'
   signal: AbortSignal
   dueSinceMs: number
+  /** Cursors that the service refused in this turn. */
+  refusals: { count: number }
 }
 
 export function createPoller(options: PollerOptions): Poller {
@@ -82,7 +84,8 @@ export function createPoller(options: PollerOptions): Poller {
   return {
     async pollOnce(feed, { kind, signal, dueSinceMs = clock.now() }) {
       try {
-        return await pollPages(options, { feed, kind, signal, dueSinceMs })
+        const refusals = { count: 0 }
+        return await pollPages(options, { feed, kind, signal, dueSinceMs, refusals })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (!(error instanceof ServiceError)) throw error

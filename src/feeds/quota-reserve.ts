@@ -1,4 +1,4 @@
-import type { PolledFeed } from './polled-feed.ts'
+import type { FeedConfig } from './config.ts'
 
 /** What an account has left of its global searches, by the last answer that said so. */
 export interface Quota {
@@ -9,13 +9,18 @@ export interface Quota {
 /** Nobody is told when a month's quota is renewed: one search a day finds out. */
 const askAgainMs = 86_400_000
 
+/** How many searches of the month a feed leaves to others; 0 of feeds that cost none. */
+export function quotaReserveOf(feed: FeedConfig): number {
+  return 'quotaReserve' in feed ? feed.quotaReserve : 0
+}
+
 /** Whether a feed leaves what is left to others (`quota_reserve`). */
 export function isReserveReached(
-  feed: PolledFeed,
+  feed: FeedConfig,
   quota: Quota | undefined,
   nowMs: number,
 ): boolean {
-  const reserve = feed.type === 'credential_search' ? feed.quotaReserve : 0
+  const reserve = quotaReserveOf(feed)
   if (reserve === 0 || !quota) return false
   return quota.remaining <= reserve && nowMs - quota.atMs < askAgainMs
 }

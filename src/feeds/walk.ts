@@ -109,6 +109,11 @@ function resumeFrom(feed: PolledFeed, { newestMs, nowMs, floorMs }: FeedState): 
   return Math.max(floorMs, Math.min(newestMs, nowMs) - overlapMs(feed))
 }
 
+/** From when on the request of a walk was read, as far as anybody knows; ms. */
+export function readsFrom({ readsFromMs, span }: Walk): number | undefined {
+  return readsFromMs ?? span?.fromMs
+}
+
 interface WalkBegin {
   span: WalkSpan
   reason: WalkReason
@@ -117,11 +122,14 @@ interface WalkBegin {
 
 function beginWalk(
   feed: PolledFeed,
-  { floorMs, nowMs }: FeedState,
+  { floorMs, nowMs, walk: before }: FeedState,
   { span, reason, pageSize = typeOf(feed).pageSizes[0] }: WalkBegin,
 ): Walk {
+  const fingerprint = fingerprintOf(feed, floorMs)
+  const isSame = before?.fingerprint === fingerprint
   return {
-    fingerprint: fingerprintOf(feed, floorMs),
+    fingerprint,
+    readsFromMs: Math.min(span.fromMs, (isSame ? readsFrom(before) : undefined) ?? Infinity),
     body: typeOf(feed).body(feed, span, pageSize),
     cursor: null,
     reason,

@@ -22,6 +22,8 @@ export interface SharedGaugesOptions {
   digestOf?: ((sink: string) => Promise<DigestReading | undefined>) | undefined
   /** When each sink last accepted a canary, ms. */
   canaries?: Record<string, number> | undefined
+  /** What the last audit of each feed found. */
+  audits?: Record<string, { missing: number; endedAtMs: number }> | undefined
   silencesActive?: number | undefined
   /** Searches left of an account's quota, and whether a feed keeps its reserve. */
   searchesRemaining?: ((account: string) => Promise<number | undefined>) | undefined
@@ -73,7 +75,7 @@ async function setRedis({ redis, metrics }: SharedGaugesOptions): Promise<void> 
 }
 
 async function setFeed(
-  { books, metrics, searchesRemaining }: SharedGaugesOptions,
+  { books, metrics, searchesRemaining, audits = {} }: SharedGaugesOptions,
   { name, account, quotaReserve = 0 }: SharedGaugesOptions['feeds'][number],
   accountings: Accounting[],
 ): Promise<void> {
@@ -82,6 +84,11 @@ async function setFeed(
   const state = book && (await peekFeed(book, name, 0))
   const feed = { feed: name }
   metrics.auditUnaccounted.set(feed, Math.abs(accountings[index]?.feeds[name]?.unaccounted ?? 0))
+  const audit = audits[name]
+  if (audit) {
+    metrics.auditMissing.set(feed, audit.missing)
+    metrics.auditLastCompletedTimestampSeconds.set(feed, audit.endedAtMs / 1000)
+  }
   if (!state) return
   metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
   metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)

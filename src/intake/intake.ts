@@ -83,6 +83,8 @@ export interface Page {
    * created before `lateBeforeMs` (the tail's position when the sweep began) that is new is late.
    */
   sweep?: { lateBeforeMs: number | undefined }
+  /** Set: events that an audit missed, behind a fence of their own. The feed's walks stay where they are. */
+  isRepair?: boolean
   /** When the request for this page left, wall clock ms. */
   requestedAtMs: number
   isCaughtUp: boolean
@@ -164,12 +166,13 @@ function askOf(
   const newest = Math.max(...page.events.map(({ event }) => event.createdAtMs ?? 0), 0)
   return {
     feed: page.feed,
-    of: page.sweep ? 'sweep_' : '',
+    of: placeOf(page),
     late_before: page.sweep?.lateBeforeMs,
     seq: page.sequence,
     cid: randomUUID(),
     gen: page.generation,
     fp: page.walk.fingerprint,
+    begun: page.walk.startedAtMs,
     horizon: book.horizonMs,
     retention: book.retention,
     detail_wait: detailWaitMs,
@@ -181,6 +184,12 @@ function askOf(
     events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
     bad: page.malformed.map((bad) => storedMalformed(book, page.feed, bad)),
   }
+}
+
+/** Under which names the feed keeps the fence and the walk of the page. */
+function placeOf({ sweep, isRepair }: Page): string {
+  if (isRepair) return 'repair_'
+  return sweep ? 'sweep_' : ''
 }
 
 function storedEvent(

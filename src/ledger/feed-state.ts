@@ -22,6 +22,8 @@ export interface Walk {
   startedAtMs: number
   /** From when to when it reads; of feeds without times it means nothing. */
   span?: WalkSpan
+  /** From when on this request was read, by this walk and those before it; ms. */
+  readsFromMs?: number
   /** What a feed type keeps of its way besides the cursor; changes from page to page. */
   notes?: Record<string, unknown>
 }
@@ -51,6 +53,8 @@ export interface FeedState {
   /** The walk was read to its end by the last page. */
   isEnded: boolean
   sweep: SweepState
+  /** The fence of repairs. */
+  repairSequence: number
   /** Why an operator paused it; undefined: it is not paused. */
   paused: { reason: string; sinceMs: number } | undefined
 }
@@ -64,6 +68,8 @@ export interface SweepState {
   /** Whether the walk was read to its end. */
   isDone: boolean
   lastCompletedMs: number | undefined
+  /** When the last one that was read to its end had begun. */
+  lastBegunMs: number | undefined
 }
 
 /** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
@@ -115,12 +121,14 @@ function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',
     isEnded: fields['ended'] === '1',
+    repairSequence: number('repair_seq') ?? 0,
     sweep: {
       sequence: number('sweep_seq') ?? 0,
       generation: number('sweep_gen') ?? 0,
       walk: fields['sweep_walk'] === undefined ? undefined : parseWalk(fields['sweep_walk']),
       isDone: fields['sweep_done'] === '1',
       lastCompletedMs: number('sweep_completed'),
+      lastBegunMs: number('sweep_completed_begun'),
     },
     paused: fields['paused'] === undefined ? undefined : parsePause(fields['paused']),
   }

@@ -164,6 +164,16 @@ export async function readPayload(book: Book, recordId: string): Promise<Payload
   return text === null ? undefined : (JSON.parse(text) as Payload)
 }
 
+/** In their order; undefined for what is gone. */
+export async function readPayloads(
+  book: Book,
+  recordIds: readonly string[],
+): Promise<(Payload | undefined)[]> {
+  if (recordIds.length === 0) return []
+  const texts = await book.redis.mget(recordIds.map((id) => book.key('pay', id)))
+  return texts.map((text) => (text === null ? undefined : (JSON.parse(text) as Payload)))
+}
+
 /** An item with its record and payload, as a message about it needs them. */
 export interface FoundItem {
   ref: string

@@ -61,7 +61,7 @@ export function createCsv(): Csv {
   const lines: string[] = []
   const csv: Csv = {
     add(row) {
-      lines.push(lineOf(cellsOf(row)))
+      lines.push(csvLine(cellsOf(row)))
       return csv
     },
     finish: () => fileOf(lines),
@@ -80,7 +80,7 @@ export function attachmentOf(
   total = rows.length,
 ): CsvAttachment {
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
-  const lines = rows.map((row) => lineOf(cellsOf(row)))
+  const lines = rows.map((row) => csvLine(cellsOf(row)))
   for (let kept = lines.length; ; kept = Math.floor(kept / 2)) {
     const content = kept === total ? fileOf(lines) : cutFileOf(lines.slice(0, kept), total - kept)
     if (content.length <= maxPlainBytes) {
@@ -104,11 +104,11 @@ export function csvRowOf(subject: MessageSubject): CsvRow {
 }
 
 function fileOf(lines: readonly string[]): Uint8Array {
-  return Buffer.from(`\uFEFF${lineOf(columns)}${lines.join('')}`)
+  return Buffer.from(`${csvMark}${csvLine(columns)}${lines.join('')}`)
 }
 
 function cutFileOf(lines: readonly string[], left: number): Uint8Array {
-  const remark = lineOf([`${left} more rows left out, because the file would be too big to send`])
+  const remark = csvLine([`${left} more rows left out, because the file would be too big to send`])
   return fileOf([...lines, remark])
 }
 
@@ -133,7 +133,11 @@ function timeOf(atMs: number | null): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-function lineOf(cells: readonly string[]): string {
+/** Before the first line: without it Excel reads another character set. */
+export const csvMark = '\uFEFF'
+
+/** One line of a table, its end included; no cell of it is run by a spreadsheet. */
+export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => `"${inertCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
 }
 

@@ -29,7 +29,9 @@ export interface Description {
   facts: (Fact | null)[]
   /** Text worth quoting where no highlight is. */
   content?: string | null
-  /** Its highlights are fields of Tocsin's own and no quotation of what was found. */
+  /** Over that text; default "Beginning of the text". */
+  contentLabel?: string
+  /** Its highlights are fields that the facts say, and no quotation of what was found; `content` may be one. */
   isOwnWords?: boolean
 }
 

@@ -15,6 +15,7 @@ import {
   describeForum,
   describePaste,
 } from './describe-writings.ts'
+import { describeReport } from './describe-report.ts'
 import { describeCanary, describeNotice } from './describe-tocsin.ts'
 import type { Describe } from './description.ts'
 
@@ -43,6 +44,7 @@ const describers = new Map<string, Describe>([
   ['blog_post', describeBlogPost],
   ['paste', describePaste],
   ['social_media_account', describeSocialMediaAccount],
+  ['threat_flow_report', describeReport],
   ['notice', describeNotice],
   ['canary', describeCanary],
 ])

@@ -137,19 +137,18 @@ const tellingFields = ['content', 'message', 'body', 'description', 'title']
 
 function extractOf(
   event: ThreatEvent,
-  { content, isOwnWords = false }: Description,
+  { content, contentLabel = 'Beginning of the text', isOwnWords = false }: Description,
   facts: readonly Fact[],
 ): Message['extract'] {
-  if (isOwnWords) return null
   const isSaid = (text: string): boolean => facts.some(({ value }) => value === text)
   const candidates = [
-    ...Object.entries(event.highlights)
+    ...Object.entries(isOwnWords ? {} : event.highlights)
       .toSorted(([a], [b]) => tellingRank(a) - tellingRank(b))
       .map(([field, texts]) => ({
         label: `Matched in ${fieldInWords(field)}`,
         text: texts[0] ?? '',
       })),
-    { label: 'Beginning of the text', text: content ?? '' },
+    { label: contentLabel, text: content ?? '' },
   ]
   for (const candidate of candidates) {
     const text = defang(cleanBlock(candidate.text, Infinity))

@@ -19,7 +19,7 @@ export interface TellerOptions {
 
 /** Straight to these sinks, past the routing tree. */
 export interface Way {
-  route: 'notices' | 'canary'
+  route: 'notices' | 'canary' | 'reports'
   why: string
   sinks: readonly string[]
 }

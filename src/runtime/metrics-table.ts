@@ -206,6 +206,18 @@ export const metricTable = {
     sink,
   ),
 
+  audit_missing: sharedWhenKnown(
+    'Events that the last audit found at the service and not in the ledger; only for feeds that were audited.',
+    feed,
+  ),
+  audit_last_completed_timestamp_seconds: sharedWhenKnown(
+    'When the last audit of the feed ended; only for feeds that were audited.',
+    feed,
+  ),
+  audit_interval_seconds: gaugeWhenKnown(
+    'The configured audit.every; only for feeds that are audited by schedule.',
+    feed,
+  ),
   audit_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,

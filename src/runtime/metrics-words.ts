@@ -11,6 +11,7 @@ export const pollFailures = [
   'auth',
   'rate_limited',
   'rejected',
+  'invalid',
   'unavailable',
   'timeout',
   'contract',

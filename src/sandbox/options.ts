@@ -16,19 +16,42 @@ export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
  */
 export type CredentialOrder = 'newest' | 'ascending' | 'shuffled'
 
+/** How the path of matching policies is spelt: as described, or as since 2026-07-07 (facts.md 0). */
+export type PolicyPaths = 'underscore' | 'hyphen' | 'both'
+
 export interface SandboxOrganization {
   id: number
   /** Requests per second; default search 1, basic 4 (public documentation, rate limits). */
   limits?: Record<Tier, number>
-  /** The first tenant of a key is its default one. */
-  keys: { key: string; tenants: number[] }[]
+  keys: SandboxKey[]
 }
+
+export interface SandboxKey {
+  key: string
+  /** The first one is the key's default. */
+  tenants: number[]
+  /** What the key's user may do; default everything. */
+  permissions?: readonly Permission[]
+}
+
+/** Names of the public documentation (facts.md 9); the last one is the sandbox's own. */
+export const permissions = [
+  'firework.global_search',
+  'leaksdb.show-passwords',
+  'alert_channels',
+  'astp_credentials_access',
+  'astp_cookies_access',
+  'full_text_contents_view',
+  'organization_admin',
+] as const
+export type Permission = (typeof permissions)[number]
 
 export interface SandboxGroup {
   id: number
   name: string
   tenantId: number
-  identifiers: { id: number; name: string }[]
+  /** `term`: what is looked for, where that is not the name. */
+  identifiers: { id: number; name: string; term?: string }[]
 }
 
 export interface SandboxOptions {
@@ -56,8 +79,9 @@ export interface SandboxOptions {
   credentialSizeLimit?: number | null
   /**
    * How many global searches the month has; answers to them count down in a header whose name is
-   * `prefix` and `Global-Searches-Remaining`. Past the end they go on at 0: nothing public says what
-   * else happens. null: no header.
+   * `prefix` and `Global-Searches-Remaining`; another, `Global-Searches-Batch-Reached`, says that the
+   * next result costs one more. Past the end they go on at 0: nothing public says what else happens.
+   * null: no header.
    */
   searchQuota?: { prefix: string; searches: number } | null
   /** true: ignored events stay on the pages, with their `ignored_at`. */
@@ -86,6 +110,21 @@ export interface SandboxOptions {
   }
   /** What the detail of a type without a model is: 400 UNSUPPORTED, or an event with empty data. */
   detailWithoutModel?: 'unsupported' | 'empty'
+  /** Default underscore; the other spelling is no route. */
+  policyPaths?: PolicyPaths
+  /** true: the operations on policies that the description does not have are there as well. */
+  undescribed?: boolean
+  /** `alerts` of a group: an object where it has one and an array where several, or always the same. */
+  alertsAs?: 'either' | 'object' | 'array'
+  /** How long a threat-flow report is `processing`, by the time of events; default 20 s. */
+  reportMs?: number
+  /** Share of the reports that end in `error`; so does every one whose title contains `[error]`. */
+  reportErrorShare?: number
+  /**
+   * Where everything is kept that a restart shall not lose; one sandbox at a time. What `backlog` and
+   * `credentialBacklog` ask for stands there at the first start only. null: nothing is kept.
+   */
+  dataFolder?: string | null
   /** Messages per second and how many at once, per Slack URL. */
   slackLimit?: { perSecond: number; burst: number }
   /** `whsec_` and 24 to 64 bytes in base64; random unless given. */
@@ -150,13 +189,18 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     shortPages: 0,
     emptyPages: 0,
     organizations: [defaultOrganization],
-    groups: defaultGroups,
     tokenLifetimeMs: 3_600_000,
     enforceLimits: true,
     limitToleranceMs: 100,
     retryAfterSeconds: null,
     tiers: {},
     detailWithoutModel: 'unsupported',
+    policyPaths: 'underscore',
+    undescribed: false,
+    alertsAs: 'either',
+    reportMs: 20_000,
+    reportErrorShare: 0,
+    dataFolder: null,
     slackLimit: { perSecond: 1, burst: 3 },
     webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     requireSignature: true,
@@ -165,5 +209,11 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),
     ...options,
+    groups: (options.groups ?? defaultGroups).map(copyOf),
   }
+}
+
+/** A sandbox's groups are its own: they grow with its tenants and assets. */
+function copyOf(group: SandboxGroup): SandboxGroup {
+  return { ...group, identifiers: [...group.identifiers] }
 }

@@ -9,6 +9,8 @@ export interface Random {
   hex(digits: number): string
   /** Exponentially distributed: the gaps of a Poisson process. */
   exponential(mean: number): number
+  /** A seed from which the numbers go on as they do here. */
+  seed(): number
 }
 
 export function createRandom(seed: number): Random {
@@ -33,6 +35,7 @@ export function createRandom(seed: number): Random {
     pick: <T>(list: readonly T[]) => list[int(0, list.length - 1)] as T,
     hex: (digits) => Array.from({ length: digits }, () => int(0, 15).toString(16)).join(''),
     exponential: (mean) => -mean * Math.log(1 - next()),
+    seed: () => state,
   }
 }
 

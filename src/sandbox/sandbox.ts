@@ -1,6 +1,7 @@
 /**
  * The sandbox: a pretend service and the sinks that catch what is delivered, for rehearsal and tests.
- * It promises the wire as described, with every habit and fault on request; it holds nothing on disk.
+ * It promises the wire as described, with every habit and fault on request; without a data folder it
+ * holds nothing on disk.
  */
 import type { AddressInfo } from 'node:net'
 import { addService, type PretendService } from './api/service.ts'
@@ -10,13 +11,15 @@ import { startSmtpCatcher } from './catchers/smtp-catcher.ts'
 import { addWebhookCatcher } from './catchers/webhook-catcher.ts'
 import { addControl } from './control.ts'
 import { createFaults, type FaultControl } from './faults.ts'
-import { withDefaults, type SandboxOptions } from './options.ts'
+import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
+import { withDefaults, type SandboxOptions, type SandboxSettings } from './options.ts'
 import { createRandom } from './random.ts'
 import { createRequestLog, type RequestLog, type SandboxRequest } from './request-log.ts'
 import { createServer } from './server.ts'
+import { openDataFolder, type DataFolder } from './state/data-folder.ts'
 import { createStock, type Stock, type StockSupply } from './stock.ts'
 
-export interface Sandbox extends StockSupply, PretendService {
+export interface Sandbox extends StockSupply, OfferedService {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
   /** A Slack URL of its own; every other path below `/slack/` is one too. So for the webhook below `/hooks/`. */
@@ -26,6 +29,8 @@ export interface Sandbox extends StockSupply, PretendService {
   smtpUrl: string
   apiKeys: string[]
   faults: FaultControl
+  /** Its assets and matching policies. */
+  monitoring: Monitoring
   received: Readonly<Record<SinkName, readonly Received[]>>
   /** Returns what ends the listening. */
   onReceived(listener: (message: Received) => void): () => void
@@ -34,9 +39,22 @@ export interface Sandbox extends StockSupply, PretendService {
   close(): Promise<void>
 }
 
+type OfferedService = Omit<PretendService, 'kept'>
+
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = withDefaults(options)
-  const stock = createStock(settings)
+  const folder = settings.dataFolder === null ? null : await openDataFolder(settings.dataFolder)
+  try {
+    return await startParts(settings, folder)
+  } catch (error) {
+    await folder?.close()
+    throw error
+  }
+}
+
+async function startParts(settings: SandboxSettings, folder: DataFolder | null): Promise<Sandbox> {
+  const monitoring = createMonitoring(settings)
+  const stock = createStock(settings, monitoring, folder?.history)
   const log = createRequestLog(settings.keep)
   const faults = createFaults(createRandom(settings.seed + 1))
   const inbox = createInbox({
@@ -45,7 +63,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   })
   const closing = new AbortController()
   const app = createServer({ faults, log, closing: closing.signal })
-  const service = addService(app, { ...stock, settings, log })
+  const save = (): void => folder?.save()
+  const { kept, ...service } = addService(app, { ...stock, settings, log, monitoring, save })
+  folder?.keep(kept, settings.logger)
   addSlackCatcher(app, { settings, log, inbox })
   addWebhookCatcher(app, { settings, log, inbox })
   addControl(app, {
@@ -72,6 +92,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return {
     ...stock.supply,
     ...service,
+    monitoring,
     url,
     slackUrl: `${url}/slack/T0SANDBOX/B0SANDBOX/slack-hush-hush`,
     webhookUrl: `${url}/hooks/siem`,
@@ -86,6 +107,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       closing.abort()
       await Promise.all(stock.arrivals.map((arrivals) => arrivals.stop()))
       await Promise.all([app.close(), smtp.close()])
+      await folder?.close()
     },
   }
 }
@@ -94,7 +116,7 @@ function stateOf(parts: {
   stock: Stock
   log: RequestLog
   inbox: Inbox
-  service: PretendService
+  service: OfferedService
   faults: FaultControl
 }): Record<string, unknown> {
   const { stock, log, inbox, service, faults } = parts

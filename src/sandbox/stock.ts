@@ -4,12 +4,17 @@ import {
   createCredentialHistory,
   type CredentialHistory,
 } from './credentials/credential-history.ts'
+import { createCredentialGenerator } from './credentials/credential-generator.ts'
 import { createCredentialSupply, type CredentialSupply } from './credentials/credential-supply.ts'
 import type { SandboxCredential } from './credentials/sandbox-credential.ts'
 import { createEventSupply, type EventSupply } from './history/event-supply.ts'
+import { createGenerator } from './history/generator.ts'
 import { createHistory, type History } from './history/history.ts'
 import type { SandboxEvent } from './history/sandbox-event.ts'
+import type { Watch } from './history/watch.ts'
 import type { SandboxSettings } from './options.ts'
+import type { HistoryFile } from './state/history-file.ts'
+import { recordedCredentials, recordedHistory } from './state/recorded.ts'
 
 export interface Stock {
   history: History
@@ -32,11 +37,27 @@ export interface StockSupply extends EventSupply, CredentialSupply {
   markRemediated(uid: string, atMs?: number): void
 }
 
-export function createStock(settings: SandboxSettings): Stock {
-  const history = createHistory()
-  const credentialHistory = createCredentialHistory()
-  const events = createEventSupply(settings, history)
-  const credentials = createCredentialSupply(settings, credentialHistory)
+/** `file`: where it goes on from, and what it is written to; null: from nothing, to nowhere. */
+export function createStock(
+  given: SandboxSettings,
+  watch: Watch,
+  file: HistoryFile | null = null,
+): Stock {
+  const { eventPlace, credentialPlace } = file?.told ?? {}
+  const generator = createGenerator(given.seed, eventPlace)
+  const history = recordedHistory(createHistory(), file, generator.place)
+  const leaks = createCredentialGenerator(given.seed + 6, credentialPlace)
+  const credentialHistory = recordedCredentials(createCredentialHistory(), file, leaks.place)
+  const settings = {
+    ...given,
+    backlog: eventPlace ? 0 : given.backlog,
+    credentialBacklog: credentialPlace ? 0 : given.credentialBacklog,
+  }
+  const events = createEventSupply(settings, { history, watch, generator })
+  const credentials = createCredentialSupply(settings, {
+    history: credentialHistory,
+    generator: leaks,
+  })
 
   function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
     if (credentialHistory.get(uid)) credentialHistory.change(uid, times)

@@ -9,9 +9,8 @@ import { systemClock, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createAccountState, type AccountPause } from './tokens/account-state.ts'
 import type { AccountConfig, Tier } from './config.ts'
-import { createCredentialRequests, type CredentialRequests } from './credential-requests.ts'
 import { createCredentials } from './tokens/credentials.ts'
-import { readEvent, saysNoDetail, type EventAnswer } from './event-answer.ts'
+import { createOperations, type Operations } from './operations/operations.ts'
 import { createOrganizationLookup } from './organization-lookup.ts'
 import type { Organizations } from './pacing/organizations.ts'
 import { createPacer, type RequestInfo } from './pacer.ts'
@@ -20,21 +19,8 @@ import { readAnswer } from './read-answer.ts'
 import { createSession, generateToken, secretsOf, type Call, type Session } from './session.ts'
 import { createTokenCache } from './tokens/token-cache.ts'
 import { createTransport, type Transport } from './transport/transport.ts'
-import type { TakeOptions } from './pacing/turn-queue.ts'
 import type { Turns } from './pacing/turns.ts'
-import { wireSearchPage, wireTokenTest, type WireSearchBody, type WireSearchPage } from './wire.ts'
-
-interface SearchRequest extends TakeOptions {
-  groupId: number
-  body: WireSearchBody
-  turn: Turn
-  tier: Tier
-}
-
-interface EventRequest extends TakeOptions {
-  uid: string
-  turn: Turn
-}
+import { wireTokenTest } from './wire/tokens.ts'
 
 interface TokenTest {
   organizationId: number | undefined
@@ -44,14 +30,8 @@ interface TokenTest {
   scopes: string[]
 }
 
-export interface ServiceClient extends CredentialRequests {
+export interface ServiceClient extends Operations {
   readonly account: AccountConfig
-  /** One page of an identifier group's events; `requestedAtMs` is this machine's wall clock. */
-  searchGroupEvents(
-    request: SearchRequest,
-  ): Promise<{ page: WireSearchPage; requestedAtMs: number }>
-  /** The full event, or why there is none; only the latter is final. Basic tier. */
-  getEvent(request: EventRequest): Promise<EventAnswer>
   /** Who the key is for the service; asks even while the account is paused. */
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
   /** Its id, once known. */
@@ -90,19 +70,12 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 
   return {
     account,
-    ...createCredentialRequests({ session, lookup }),
-    async searchGroupEvents({ groupId, body, ...asked }) {
-      await lookup.ensure(asked.signal)
-      const path = `/firework/v4/events/identifier_groups/${groupId}/_search`
-      const answer = await session.call({ method: 'POST', path, body, ...asked })
-      return { page: readAnswer(answer, wireSearchPage), requestedAtMs: answer.sentAtMs }
-    },
-    async getEvent({ uid, ...asked }) {
-      await lookup.ensure(asked.signal)
-      const path = `/firework/v4/events/?uid=${encodeURIComponent(uid)}`
-      const call = { method: 'GET', path, tier: 'basic', ...asked } as const
-      return readEvent(await session.call(call, saysNoDetail), uid)
-    },
+    ...createOperations({
+      account,
+      redis: options.redis,
+      keys: options.keys,
+      parts: { session, lookup },
+    }),
     async testToken({ signal } = {}) {
       const turn: Turn = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
       const told = await testToken(session, { turn, signal, evenIfPaused: true })

@@ -4,6 +4,7 @@ import {
   text,
   textField,
   wholeNumber,
+  word,
   type Refusal,
 } from '../runtime/config-fields.ts'
 import {
@@ -33,6 +34,8 @@ export interface AccountConfig {
   proxy: Secret | undefined
   /** PEM file of further certificate authorities. */
   caFile: string | undefined
+  /** How the server spells the path of matching policies; `auto`: found out by a GET. */
+  policyPaths: 'auto' | 'underscore' | 'hyphen'
 }
 
 const limits = section(
@@ -64,6 +67,10 @@ export const accountConfig = section(
     limits,
     ...secretKeys('proxy', 'URL of an HTTP proxy for this account.'),
     ca_file: text('PEM file of further certificate authorities.').optional(),
+    policy_paths: word(
+      ['auto', 'underscore', 'hyphen'],
+      'How the server spells matching_policies in its paths; auto: found out.',
+    ).prefault('auto'),
   },
   {
     describe: 'One API key, where it is used and how fast.',
@@ -81,6 +88,7 @@ export const accountConfig = section(
   limits: { search: file.limits.search, basic: file.limits.basic },
   proxy: secretIn(file, 'proxy'),
   caFile: file.ca_file,
+  policyPaths: file.policy_paths,
 }))
 
 function baseUrl(input: string): string | Refusal {

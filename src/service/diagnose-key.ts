@@ -51,6 +51,7 @@ const adviceByReason: Record<ServiceReason, string> = {
   rate_limited:
     'Something else uses up the limit of this organization; try again later, or lower limits.',
   rejected: 'Check base_url: it must end before "/tokens" and "/firework".',
+  invalid: 'This is a defect of Tocsin: please report it.',
   unavailable: 'The service has trouble of its own; try again later.',
   timeout: 'Check base_url, firewall and proxy; the service may also be slow just now.',
   contract: 'Check that base_url is the address of the API.',

@@ -24,6 +24,8 @@ export interface Paced extends TakeOptions {
   tier: Tier
   /** What of this one request may not stand in any message, besides the account's own secrets. */
   secrets?: readonly string[]
+  /** Its turn has come: from now on it may arrive. */
+  onSend?: () => void
 }
 
 export interface Pacer {
@@ -77,6 +79,7 @@ export function createPacer(options: PacerOptions): Pacer {
       waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
+        paced.onSend?.()
         const answer = await transport.request(request)
         info.code = answer.status
         noteClock(answer)

@@ -5,6 +5,7 @@ export type ServiceReason =
   | 'auth' // 401 after one renewal, 403: the key or its tenant is refused
   | 'rate_limited' // 429
   | 'rejected' // other 4xx: the request itself is refused
+  | 'invalid' // never sent: it breaks a limit that the API states
   | 'unavailable' // 5xx, refused, DNS, cut
   | 'timeout'
   | 'contract' // an answer that is not what service.md describes
@@ -21,11 +22,19 @@ export type ServiceFault =
   | 'not_http' // what listens there does not speak HTTP
   | 'too_large' // an answer beyond all measure
 
+/** One field that is wrong, as the service's 422 names it: `loc` dotted, '' for the request itself. */
+export interface ErrorDetail {
+  loc: string
+  msg: string
+}
+
 export interface ServiceErrorOptions {
   status?: number | undefined
   serviceCode?: string | undefined
   retryAfterMs?: number | undefined
   fault?: ServiceFault | undefined
+  details?: readonly ErrorDetail[] | undefined
+  mayBeDone?: boolean | undefined
   cause?: unknown
 }
 
@@ -38,6 +47,10 @@ export class ServiceError extends TocsinError {
   readonly serviceCode: string | undefined
   readonly retryAfterMs: number | undefined
   readonly fault: ServiceFault | undefined
+  /** Field by field, where the service or a check before it says so; else empty. */
+  readonly details: readonly ErrorDetail[]
+  /** Of a request that changes something: whether it may have been done all the same. */
+  readonly mayBeDone: boolean
 
   constructor(reason: ServiceReason, message: string, options: ServiceErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -46,5 +59,7 @@ export class ServiceError extends TocsinError {
     this.serviceCode = options.serviceCode
     this.retryAfterMs = options.retryAfterMs
     this.fault = options.fault
+    this.details = options.details ?? []
+    this.mayBeDone = options.mayBeDone ?? false
   }
 }

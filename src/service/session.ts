@@ -13,10 +13,10 @@ import { readAnswer } from './read-answer.ts'
 import type { TokenCache } from './tokens/token-cache.ts'
 import type { Token } from './tokens/token-store.ts'
 import type { TransportRequest } from './transport/transport.ts'
-import { wireTokenGrant } from './wire.ts'
+import { wireTokenGrant } from './wire/tokens.ts'
 
 export interface Call extends Paced {
-  method: 'GET' | 'POST'
+  method: TransportRequest['method']
   path: string
   body?: unknown
   evenIfPaused?: boolean

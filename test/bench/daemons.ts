@@ -20,21 +20,29 @@ export const sinkName = 'siem'
 
 const logger = createLogger({ level: 'silent' })
 
-export interface Setting {
+export interface Setting extends Wishes {
   redisUrl: string
   sandbox: SandboxChild
-  /** Several events in one request; one each unless given. */
-  batch?: string | undefined
 }
 
+/** What a measurement wants otherwise, in the file's words. */
+export interface Wishes {
+  /** Several events in one request; one each unless given. */
+  batch?: string | undefined
+  /** The feeds; unless given, the one that reads the first identifier group. */
+  feeds?: string | undefined
+}
+
+const oneFeed = `{all: {type: events, account: ${accountName}, identifier_group: ${groupId}, every: 5s}}`
+
 /** Limits are far above what can be reached: what is measured is the daemon. */
-export function configOf({ redisUrl, sandbox, batch }: Setting): LoadedConfig {
+export function configOf({ redisUrl, sandbox, batch, feeds = oneFeed }: Setting): LoadedConfig {
   const { url, apiKey, webhookUrl, webhookSecret } = sandbox
   const yaml = `
 redis: {url: '${redisUrl}', prefix: ${prefix}}
 http: {port: 0}
 accounts: {${accountName}: {base_url: '${url}', api_key: ${apiKey}, limits: {search: 10000, basic: 10000}}}
-feeds: {all: {type: events, account: ${accountName}, identifier_group: ${groupId}, every: 5s}}
+feeds: ${feeds}
 sinks: {${sinkName}: {type: webhook, url: '${webhookUrl}', secret: '${webhookSecret}', allow_private: true${batch ? `, batch: ${batch}` : ''}}}
 route: {sinks: [${sinkName}]}
 `
@@ -45,14 +53,25 @@ export function wholeDaemon({ config, hash }: LoadedConfig): Daemon {
   return createApp({ config, hash, version: 'bench', logger })
 }
 
-/** The same engine; only the sink's `send` is another: it accepts at once. */
-export function daemonWithoutSending({ config, hash }: LoadedConfig): Daemon {
+/** What the parts of a daemon are built from; whoever asks for it disconnects `redis`. */
+export function sharedOf({ config, hash }: LoadedConfig): Shared {
   const clock = systemClock
-  const redis = connectRedis(config.redis, logger)
-  const keys = createKeys(config.redis.prefix)
-  const metrics = createMetrics({ clock, logger })
-  const generation = { number: 1, hash, isActive: true }
-  const shared: Shared = { config, redis, keys, clock, logger, metrics, books: [], generation }
+  return {
+    config,
+    redis: connectRedis(config.redis, logger),
+    keys: createKeys(config.redis.prefix),
+    clock,
+    logger,
+    metrics: createMetrics({ clock, logger }),
+    books: [],
+    generation: { number: 1, hash, isActive: true },
+  }
+}
+
+/** The same engine; only the sink's `send` is another: it accepts at once. */
+export function daemonWithoutSending(loaded: LoadedConfig): Daemon {
+  const shared = sharedOf(loaded)
+  const { config, redis, keys, clock } = shared
   const service = buildService(shared)
   const engine = buildEngine(shared, service)
   for (const sink of engine.delivery.sinks.values()) {

@@ -1,6 +1,6 @@
 /** The ceiling: nothing but fetch and JSON.parse, page after page, as any client must. */
 import { Agent, request } from 'undici'
-import type { WireSearchPage } from '../../src/service/wire.ts'
+import type { WireSearchPage } from '../../src/service/wire/page.ts'
 import { groupId, type SandboxChild } from './sandbox-child.ts'
 
 export interface FetchLoop {

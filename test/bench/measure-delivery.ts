@@ -26,7 +26,11 @@ export async function measureDelivery(rig: Rig, plan: Plan): Promise<Row[]> {
     return { key, label, figures: { events: count, eventsPerSecond, ofCeiling }, span }
   }
   const single = await deliverAll(rig, wholeDaemon(rig.config()), events)
-  const batched = await deliverAll(rig, wholeDaemon(rig.config('{max: 50, wait: 250ms}')), events)
+  const batched = await deliverAll(
+    rig,
+    wholeDaemon(rig.config({ batch: '{max: 50, wait: 250ms}' })),
+    events,
+  )
   const unsent = await deliverAll(rig, daemonWithoutSending(rig.config()), events)
   return [
     row('fetch', 'bare fetch loop: the ceiling', ceiling.span, ceiling.events),

@@ -6,6 +6,12 @@ export interface Plan {
   roundSeconds: number
   mostEvents: number
   fetchSeconds: number
+  /** Events, and credentials, that a feed of each type finds. */
+  polledItems: number
+  /** Of these events, how many the legacy search finds: the sandbox looks through them for each page. */
+  legacyItems: number
+  /** Events in the window of a sweep; growing. */
+  windows: readonly number[]
   intakeSeconds: number
   /** Marks in each week of the intake's ledger. */
   marksPerWeek: number
@@ -23,6 +29,9 @@ export const fullPlan: Plan = {
   roundSeconds: 15,
   mostEvents: 10_000,
   fetchSeconds: 5,
+  polledItems: 5_000,
+  legacyItems: 1_000,
+  windows: [1_000, 5_000, 20_000],
   intakeSeconds: 6,
   marksPerWeek: 50_000,
   records: 5_000,
@@ -34,6 +43,9 @@ export const quickPlan: Plan = {
   roundSeconds: 1,
   mostEvents: 400,
   fetchSeconds: 0.5,
+  polledItems: 200,
+  legacyItems: 50,
+  windows: [50, 100, 200],
   intakeSeconds: 0.5,
   marksPerWeek: 2_000,
   records: 500,

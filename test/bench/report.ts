@@ -20,12 +20,11 @@ const costs: Column[] = [
   ['redis', ({ span }) => mebibytes(span.rss.redis)],
 ]
 
-const perEvent: Column[] = [
-  ['µs/event tocsin', (row) => microsecondsPerEvent(row, 'tocsin')],
-  ['redis', (row) => microsecondsPerEvent(row, 'redis')],
-]
+const perEvent = costOfOne('event')
+const perItem = costOfOne('item')
 
 const eventsPerSecond: Column = ['events/s', ({ figures }) => number(figures.eventsPerSecond)]
+const itemsPerSecond: Column = ['items/s', ({ figures }) => number(figures.eventsPerSecond)]
 
 /** Each table takes the rows that have the figure it is about. */
 const tables: { title: string; about: Figure; columns: Column[] }[] = [
@@ -36,6 +35,28 @@ const tables: { title: string; about: Figure; columns: Column[] }[] = [
       eventsPerSecond,
       ['of ceiling', ({ figures }) => number(figures.ofCeiling, 3)],
       ...perEvent,
+      ...costs,
+    ],
+  },
+  {
+    title: 'polling, by feed type',
+    about: 'polledOfCeiling',
+    columns: [
+      itemsPerSecond,
+      ['of ceiling', ({ figures }) => number(figures.polledOfCeiling, 3)],
+      ['pages/s', ({ figures }) => number(figures.pagesPerSecond)],
+      ...perItem,
+      ...costs,
+    ],
+  },
+  {
+    title: 'cost of the sweep',
+    about: 'shareOfBudget',
+    columns: [
+      ['pages', ({ figures }) => number(figures.pages)],
+      ['if hourly, of 1 request/s', ({ figures }) => percent(figures.shareOfBudget)],
+      itemsPerSecond,
+      ...perItem,
       ...costs,
     ],
   },
@@ -85,6 +106,13 @@ function table(title: string, columns: Column[], rows: Row[]): string[] {
   )
 }
 
+function costOfOne(what: 'event' | 'item'): Column[] {
+  return [
+    [`µs/${what} tocsin`, (row) => microsecondsPerEvent(row, 'tocsin')],
+    ['redis', (row) => microsecondsPerEvent(row, 'redis')],
+  ]
+}
+
 function cpu({ span }: Row, name: keyof Row['span']['cpuSeconds']): string {
   const seconds = span.cpuSeconds[name]
   return `${seconds.toFixed(1)} s ${Math.round((100 * seconds) / span.seconds)}%`
@@ -96,6 +124,10 @@ function microsecondsPerEvent({ figures, span }: Row, name: 'tocsin' | 'redis'):
 
 function mebibytes(bytes: number): string {
   return `${Math.round(bytes / 2 ** 20)} MiB`
+}
+
+function percent(share: number | undefined): string {
+  return share === undefined ? '' : `${number(100 * share, 1)}%`
 }
 
 function number(value: number | undefined, digits = 0): string {

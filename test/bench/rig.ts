@@ -6,7 +6,7 @@ import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import { createLogger } from '../../src/runtime/logger.ts'
 import { secretFromText } from '../../src/runtime/secret.ts'
 import { startRedis } from '../support/redis.ts'
-import { accountName, configOf, prefix } from './daemons.ts'
+import { accountName, configOf, prefix, type Wishes } from './daemons.ts'
 import { createFetchLoop, type FetchLoop } from './fetch-loop.ts'
 import { startSandboxChild, type SandboxChild } from './sandbox-child.ts'
 import { createStopwatch, type Stopwatch } from './stopwatch.ts'
@@ -17,7 +17,7 @@ export interface Rig {
   readonly sandbox: SandboxChild
   readonly fetchLoop: FetchLoop
   readonly stopwatch: Stopwatch
-  config(batch?: string): LoadedConfig
+  config(wishes?: Wishes): LoadedConfig
   /** The daemon's book, after everything in Redis was deleted. */
   freshBook(): Promise<Book>
 }
@@ -47,8 +47,8 @@ async function startRig(parts: AsyncDisposableStack): Promise<Rig> {
   const connected = connectRedis(address, createLogger({ level: 'silent' }))
   const redis = parts.adopt(connected, (one) => one.disconnect())
   const keys = createKeys(prefix)
-  const config = (batch?: string): LoadedConfig =>
-    configOf({ redisUrl: server.url, sandbox, batch })
+  const config = (wishes: Wishes = {}): LoadedConfig =>
+    configOf({ redisUrl: server.url, sandbox, ...wishes })
   // a rewrite of the file in the middle of one measurement would be in none of the others
   await redis.config('SET', 'auto-aof-rewrite-percentage', '0')
   return {

@@ -8,5 +8,17 @@ export interface Row {
   span: Span
 }
 
-/** `ofCeiling` is a share of the bare fetch loop's events a second. */
-export type Figure = 'events' | 'eventsPerSecond' | 'ofCeiling' | 'commitsPerSecond' | 'bytes'
+/**
+ * `ofCeiling`, and where a poller alone was measured `polledOfCeiling`, are shares of the bare fetch
+ * loop's events a second; `shareOfBudget` is the share of one request a second that `pages` an hour take.
+ */
+export type Figure =
+  | 'events'
+  | 'eventsPerSecond'
+  | 'ofCeiling'
+  | 'polledOfCeiling'
+  | 'pages'
+  | 'pagesPerSecond'
+  | 'shareOfBudget'
+  | 'commitsPerSecond'
+  | 'bytes'

@@ -1,9 +1,19 @@
 /** The bench's end of the sandbox process. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import type { SandboxCredential } from '../../src/sandbox/credentials/sandbox-credential.ts'
+import type { SandboxEvent } from '../../src/sandbox/history/sandbox-event.ts'
 
+/** What the sandbox is to add; it answers in any case. */
 export interface SandboxAsk {
-  addEvents: number
+  events?: Wanted<SandboxEvent>
+  credentials?: Wanted<SandboxCredential>
+}
+
+interface Wanted<Item> {
+  count: number
+  /** What holds for all of them. */
+  given: Partial<Item>
 }
 
 export interface SandboxAnswer {
@@ -20,14 +30,19 @@ export interface SandboxChild {
   readonly webhookUrl: string
   readonly webhookSecret: string
   readonly apiKey: string
-  /** Adds events to the first identifier group, 1042. */
-  addEvents(count: number): Promise<void>
+  /** Adds events to the first identifier group, 1042, unless told otherwise. */
+  addEvents(count: number, given?: Partial<SandboxEvent>): Promise<void>
+  /** Adds credentials to the first identifier, 77, unless told otherwise. */
+  addCredentials(count: number, given?: Partial<SandboxCredential>): Promise<void>
   cpuSeconds(): Promise<number>
   close(): Promise<void>
 }
 
 /** The group that the sandbox gives events to unless told otherwise. */
 export const groupId = 1042
+
+/** The first identifier, which gets the credentials, and its name. */
+export const identifier = { id: 77, name: 'example.com' }
 
 export async function startSandboxChild(): Promise<SandboxChild> {
   const entry = new URL('./sandbox-process.ts', import.meta.url)
@@ -43,11 +58,13 @@ export async function startSandboxChild(): Promise<SandboxChild> {
     return answer
   }
 
-  const places = await ask({ addEvents: 0 })
+  const places = await ask({})
   return {
     ...places,
-    addEvents: async (count) => void (await ask({ addEvents: count })),
-    cpuSeconds: async () => (await ask({ addEvents: 0 })).cpuSeconds,
+    addEvents: async (count, given = {}) => void (await ask({ events: { count, given } })),
+    addCredentials: async (count, given = {}) =>
+      void (await ask({ credentials: { count, given } })),
+    cpuSeconds: async () => (await ask({})).cpuSeconds,
     async close() {
       if (child.connected) child.disconnect()
       await gone

@@ -4,8 +4,9 @@ import type { SandboxAnswer, SandboxAsk } from './sandbox-child.ts'
 
 const sandbox = await startSandbox({ keep: 1_000, enforceLimits: false })
 
-function answer(ask: SandboxAsk): SandboxAnswer {
-  if (ask.addEvents > 0) sandbox.addEvents(ask.addEvents)
+function answer({ events, credentials }: SandboxAsk): SandboxAnswer {
+  if (events) sandbox.addEvents(events.count, events.given)
+  if (credentials) sandbox.addCredentials(credentials.count, credentials.given)
   const { user, system } = process.cpuUsage()
   const { url, webhookUrl, webhookSecret, apiKeys } = sandbox
   return {

@@ -30,13 +30,36 @@ function startBench() {
   return { bench, outcome }
 }
 
-const figures = ['eventsPerSecond', 'ofCeiling', 'commitsPerSecond', 'bytes'] as const
+const figures = [
+  'eventsPerSecond',
+  'ofCeiling',
+  'polledOfCeiling',
+  'pages',
+  'pagesPerSecond',
+  'shareOfBudget',
+  'commitsPerSecond',
+  'bytes',
+] as const
+
+const polled: (typeof figures)[number][] = ['eventsPerSecond', 'polledOfCeiling', 'pagesPerSecond']
+const readAgain: typeof polled = ['eventsPerSecond', 'pages', 'shareOfBudget']
 
 const rows: Record<string, (typeof figures)[number][]> = {
   fetch: ['eventsPerSecond', 'ofCeiling'],
   'webhook-single': ['eventsPerSecond', 'ofCeiling'],
   'webhook-batched': ['eventsPerSecond', 'ofCeiling'],
   'no-send': ['eventsPerSecond', 'ofCeiling'],
+  'poll-events': polled,
+  'poll-event_search': polled,
+  'poll-legacy_search': polled,
+  'poll-credentials': polled,
+  'poll-credential_search': polled,
+  'sweep-50': readAgain,
+  'audit-50': readAgain,
+  'sweep-100': readAgain,
+  'audit-100': readAgain,
+  'sweep-200': readAgain,
+  'audit-200': readAgain,
   'intake-1': ['eventsPerSecond', 'commitsPerSecond'],
   'intake-13': ['eventsPerSecond', 'commitsPerSecond'],
   uid: ['bytes'],
@@ -62,6 +85,13 @@ test('a quick bench measures everything, keeps the promise of 16 bytes a uid, an
     expect(row.span.rss.redis).toBeGreaterThan(0)
     const line = lines.find((one) => one.startsWith(`${row.label} `))
     expect(line?.slice(row.label.length)).toMatch(/^ +[\d.,]+ /)
+  }
+  for (const { key, figures: figure } of report.rows) {
+    if (!/^(sweep|audit)-/.test(key)) continue
+    const events = Number(key.split('-')[1])
+    // ten a page, and of an hour's requests so many
+    expect([key, figure.events, figure.pages]).toEqual([key, events, events / 10])
+    expect(figure.shareOfBudget).toBeCloseTo(events / 36_000)
   }
   const uid = report.rows.find(({ key }) => key === 'uid')
   expect(uid?.figures.bytes).toBeLessThanOrEqual(16)

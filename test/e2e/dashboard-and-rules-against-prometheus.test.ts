@@ -39,7 +39,7 @@ describe.skipIf(!isInstalled('prometheus'))('a real Prometheus', () => {
 redis: {url: '${redis.url}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {brand: {type: events, identifier_group: 1042, every: 5s}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s, audit: {every: 1m}}}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}
   oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [oncall@example.com], tls: off, digest: {schedule: '0 8 * * *'}}
@@ -51,6 +51,11 @@ canary: {every: 1h, sinks: [siem]}
     prometheus = await startPrometheus({ target, rulesFile: join(prometheusFolder, 'rules.yaml') })
     sandbox.addEvents(5, { severity: 'critical' })
     await until('an event is delivered', () => sandbox.received.webhook.length > 0)
+    await until(
+      'an audit is scraped',
+      async () => (await prometheus.query('tocsin_audit_missing')).length > 0,
+      40_000,
+    )
     const counted = 'sum(tocsin_items_settled_total{outcome="delivered"}) > 0'
     await until('two scrapes tell of it', async () => {
       const scrapes = await prometheus.query(`count_over_time((${counted})[1m:1s])`)

@@ -74,7 +74,7 @@ const groups = [1042, 2042, 3042].map((id) => ({
   id,
   name: `Group ${id}`,
   tenantId: 42,
-  identifiers: [{ id: 77, name: 'example.com' }],
+  identifiers: [{ id: id + 77, name: 'example.com' }],
 }))
 
 let redis: TestRedis

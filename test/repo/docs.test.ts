@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { accountingLine } from '../../src/cli/demo/demo-account.ts'
+import { laterCommands, laterRouteCommands } from '../../src/cli/later-commands.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { spanInWords } from '../../src/cli/words.ts'
 import { parseConfig } from '../../src/config/load.ts'
@@ -258,6 +259,13 @@ describe('Commands', () => {
   function documentedCommand(row: string[]): string {
     return (codesIn(row[0])[0] ?? '').replaceAll(/ ?[<[].*/g, '')
   }
+
+  test('lists every command of a later version', () => {
+    const line = section.split('\n').find((one) => one.startsWith('Commands of later versions'))
+    const routes = laterRouteCommands.map((name) => `routes ${name}`)
+    const expected = [...routes, ...laterCommands, 'check --against-redis']
+    expect(codesIn(line).toSorted()).toEqual(expected.toSorted())
+  })
 
   test('has a row for every command, and for no other', async () => {
     const commands = await commandsBelow('')

@@ -56,7 +56,7 @@ export function createHistory({
   const service = createScriptedService(habits)
   const watched = watchCommits(book)
   const uidOf = ({ id }: ScriptedItem): string =>
-    feed.type === 'events' ? `paste/x/${id}` : `credential/${id}`
+    feed.type.includes('credential') ? `credential/${id}` : `paste/x/${id}`
 
   function insert(ageMs: number): void {
     service.insert(Date.now() - ageMs)
@@ -118,25 +118,24 @@ export function createHistory({
   }
 }
 
+/** The same client, whose every answer something may happen to. */
 function struckBy(happen: () => void, client: ServiceClient): ServiceClient {
-  return {
-    ...client,
-    async searchGroupEvents(request) {
-      const answer = await client.searchGroupEvents(request)
+  const names = [
+    'searchGroupEvents',
+    'searchEvents',
+    'legacySearch',
+    'credentialFeed',
+    'searchCredentials',
+  ] as const
+  const struck = names.map((name) => [
+    name,
+    async (request: never) => {
+      const answer: unknown = await client[name](request)
       happen()
       return answer
     },
-    async credentialFeed(request) {
-      const answer = await client.credentialFeed(request)
-      happen()
-      return answer
-    },
-    async searchCredentials(request) {
-      const answer = await client.searchCredentials(request)
-      happen()
-      return answer
-    },
-  }
+  ])
+  return { ...client, ...(Object.fromEntries(struck) as Partial<ServiceClient>) }
 }
 
 function aPoller(book: Book, client: ServiceClient, queue: () => Promise<void>): Poller {

@@ -1,8 +1,11 @@
 import type {
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
+  EventSearchFeedConfig,
   EventsFeedConfig,
   FeedCommon,
+  LegacySearchFeedConfig,
+  ReportsFeedConfig,
 } from '../../src/feeds/config.ts'
 import type { Polled } from '../../src/feeds/polled-feed.ts'
 import type { FeedState } from '../../src/ledger/feed-state.ts'
@@ -18,6 +21,7 @@ const common: FeedCommon & { scope: string } = {
   detail: [],
   tier: 'search',
   labels: {},
+  audit: undefined,
   sweep: { everyMs: 3_600_000, backMs: 604_800_000 },
 }
 
@@ -64,6 +68,56 @@ export function aCredentialSearch(
   }
 }
 
+/** A feed of what a global search for events finds, likewise. */
+export function anEventSearch(
+  overrides: Partial<Polled<EventSearchFeedConfig>> = {},
+): Polled<EventSearchFeedConfig> {
+  return {
+    ...common,
+    name: 'hunting',
+    type: 'event_search',
+    query: { type: 'keyword', keyword: 'acme' },
+    filters: {},
+    quotaReserve: 0,
+    ...overrides,
+  }
+}
+
+/** A feed of what the legacy search finds, likewise. */
+export function aLegacySearch(
+  overrides: Partial<Polled<LegacySearchFeedConfig>> = {},
+): Polled<LegacySearchFeedConfig> {
+  return {
+    ...common,
+    name: 'archive',
+    type: 'legacy_search',
+    query: 'acme',
+    filters: {},
+    quotaReserve: 0,
+    ...overrides,
+  }
+}
+
+/** A feed of reports that are being made, likewise. */
+export function aReportsFeed(
+  overrides: Partial<Polled<ReportsFeedConfig>> = {},
+): Polled<ReportsFeedConfig> {
+  return {
+    ...common,
+    name: 'reports',
+    type: 'reports',
+    tier: 'basic',
+    everyMs: 15_000,
+    startMs: 0,
+    backlog: 'send',
+    sweep: undefined,
+    requests: ['first'],
+    severity: 'info',
+    timeoutMs: 3_600_000,
+    ...overrides,
+  }
+}
+
 /** A feed that never polled, opened at this time with a start of a day. */
 export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): FeedState {
   return {
@@ -83,7 +137,9 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
       walk: undefined,
       isDone: false,
       lastCompletedMs: undefined,
+      lastBegunMs: undefined,
     },
+    repairSequence: 0,
     paused: undefined,
     ...overrides,
   }

@@ -4,7 +4,7 @@
  */
 import type { ServiceClient } from '../../src/service/client.ts'
 import { ServiceError } from '../../src/service/service-error.ts'
-import type { WireSearchPage } from '../../src/service/wire.ts'
+import type { WireSearchPage } from '../../src/service/wire/page.ts'
 
 export interface ScriptedItem {
   id: number
@@ -111,17 +111,26 @@ export function createScriptedService(given: Habits): ScriptedService {
     return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: Date.now() })
   }
 
-  const client: Pick<ServiceClient, 'searchGroupEvents' | 'credentialFeed' | 'searchCredentials'> =
-    {
-      searchGroupEvents: ({ body, turn }) =>
-        answer(askedBy(turn.kind, body, body.filters.estimated_created_at), eventOf),
-      credentialFeed: ({ from, size, turn }) =>
-        answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf),
-      async searchCredentials({ body, turn }) {
-        const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
-        return { ...page, searchesRemaining: undefined }
-      },
-    }
+  const client: Pick<
+    ServiceClient,
+    'searchGroupEvents' | 'searchEvents' | 'legacySearch' | 'credentialFeed' | 'searchCredentials'
+  > = {
+    searchGroupEvents: ({ body, turn }) =>
+      answer(askedBy(turn.kind, body, body.filters?.estimated_created_at), eventOf),
+    searchEvents: ({ body, turn }) =>
+      answer(askedBy(turn.kind, body, body.filters?.estimated_created_at), eventOf),
+    async legacySearch({ parameters, from, turn }) {
+      const [gte, lte] = parameters.time?.split('@') ?? []
+      const asked = askedBy(turn.kind, { from, size: parameters.size ?? 10 }, { gte, lte })
+      return { ...(await answer(asked, legacyEventOf)), hits: undefined }
+    },
+    credentialFeed: ({ from, size, turn }) =>
+      answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf),
+    async searchCredentials({ body, turn }) {
+      const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
+      return { ...page, searchesRemaining: undefined }
+    },
+  }
   return {
     client: client as ServiceClient,
     habits,
@@ -136,8 +145,8 @@ export function createScriptedService(given: Habits): ScriptedService {
 
 function askedBy(
   kind: string,
-  { from = null, size }: { from?: string | null; size: number },
-  times: { gte?: string; lte?: string } = {},
+  { from = null, size }: { from?: string | null | undefined; size: number },
+  times: { gte?: string | undefined; lte?: string | undefined } = {},
 ): Asked {
   const gteMs = times.gte === undefined ? -Infinity : Date.parse(times.gte)
   return {
@@ -154,6 +163,12 @@ function eventOf({ id, createdMs }: ScriptedItem): unknown {
   return {
     metadata: { uid: `paste/x/${id}`, type: 'paste', severity: 'low', estimated_created_at },
   }
+}
+
+/** As the legacy search has it. */
+function legacyEventOf({ id, createdMs }: ScriptedItem): unknown {
+  const header = { timestamp: new Date(createdMs).toISOString(), risk: { score: 2 } }
+  return { metadata: { uid: `paste/x/${id}`, type: 'paste' }, header, data: {} }
 }
 
 function credentialOf({ id, createdMs }: ScriptedItem): unknown {

@@ -1,7 +1,8 @@
 -- Takes one page in: marks, records, items, counters and cursor change together or not at all.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, of ('' the tail's walk | 'sweep_'), seq (expected), cid (commit id), gen, fp (walk
---          fingerprint), horizon, retention {story, payload}, detail_wait, requested, caught_up (bool),
+-- ARGV[1]  JSON: feed, of ('' the tail's walk | 'sweep_' | 'repair_': events that an audit missed), seq
+--          (expected), cid (commit id), gen, fp (walk fingerprint), begun (the walk), horizon, retention
+--          {story, payload}, detail_wait, requested, caught_up (bool),
 --          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
 --          events [{u, rid, sv, rk, ty, seen {m, b}, bl (baseline), ca? (created), cl? (ignored | remediated),
 --          l (labels), w (decisions), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
@@ -82,6 +83,7 @@ end
 
 local function new_item(event, record, candidate)
   local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
+  item.rr = candidate.was_claimed and 1 or nil
   item.rf = event.raised_from
   record.i[#record.i + 1] = item
   bump('s|' .. item.k .. '|created', 1)
@@ -211,6 +213,24 @@ local function is_late(event)
   return ask.late_before and event.ca and event.ca < ask.late_before
 end
 
+-- Of an event whose record is gone, or does not know this feed, nobody knows what became of it: it is new.
+-- Without a record, what was claimed for a destination may go there a second time.
+local function forget_lost(event)
+  local record = load_record(event.rid)
+  for _, sight in ipairs(record and record.f or {}) do
+    if sight.f == ask.feed then
+      return
+    end
+  end
+  erase_mark(weeks, event.seen)
+  if record then
+    return -- of another feed: what it was sent to by that one stays claimed
+  end
+  for _, candidate in ipairs(event.items) do
+    candidate.was_claimed = not candidate.sh and erase_mark(weeks, candidate)
+  end
+end
+
 -- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
 local function take_in(place, event, payload)
   local record = load_record(event.rid)
@@ -276,6 +296,9 @@ local function set_aside(bad, raw)
 end
 
 for i, event in ipairs(ask.events) do
+  if ask.of == 'repair_' then
+    forget_lost(event)
+  end
   take_in(i - 1, event, ARGV[2 + i])
 end
 for i, bad in ipairs(ask.bad) do
@@ -305,7 +328,7 @@ if ask.of == '' then
 else
   redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
   if ask.caught_up then
-    redis.call('HSET', feed, of('completed'), ask.requested)
+    redis.call('HSET', feed, of('completed'), ask.requested, of('completed_begun'), ask.begun)
   end
 end
 -- The sweep never moves the tail's high-water mark: it may be ahead of the tail.

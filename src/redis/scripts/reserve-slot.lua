@@ -5,11 +5,14 @@
 -- KEYS[1]  the organization's tier
 -- KEYS[2]  the same tier of its base URL; equal to KEYS[1] while the organization is unknown
 -- ARGV[1]  spacing in µs; the largest given within the last hour holds
--- Returns  {slot, wait}: µs since 1970, µs from now. With a wait of 0 the slot is claimed already
+-- ARGV[2]  above 0: a patient one, which takes a slot that nobody else wants, or one in so many
+-- Returns  {slot, wait}: µs since 1970, µs from now. With a wait of 0 the slot is claimed already.
+--          {0, wait}: none for a patient one; it may ask again after so many µs
 -- @include lib/slots.lua
 
 local own, base = KEYS[1], KEYS[2]
-local state = redis.call('HMGET', own, 'last', 'pause', 'others', 'spacing', 'spacing_at')
+local share = tonumber(ARGV[2])
+local state = redis.call('HMGET', own, 'last', 'pause', 'others', 'spacing', 'spacing_at', 'given')
 
 local spacing = tonumber(ARGV[1])
 local kept = tonumber(state[4] or '0')
@@ -20,17 +23,27 @@ else
 end
 
 local slot = math.max(now, believable(state[1], spacing) + spacing, believable(state[2], spacing))
-if own == base then
-  slot = math.max(slot, believable(state[3], spacing))
-else
-  local wide = redis.call('HMGET', base, 'last', 'pause', 'others')
+local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others')
+if wide then
   slot = math.max(slot, believable(wide[1], spacing) + spacing, believable(wide[2], spacing))
+else
+  slot = math.max(slot, believable(state[3], spacing))
+end
+if share > 0 and slot > now and tonumber(state[6] or '0') < share - 1 then
+  return { 0, slot - now }
+end
+if wide then
   local others = math.max(believable(wide[3], spacing), slot + spacing)
   redis.call('HSET', base, 'others', micros(others))
   keep(base)
 end
 
 redis.call('HSET', own, 'last', micros(slot))
+if share > 0 then
+  redis.call('HSET', own, 'given', 0)
+else
+  redis.call('HINCRBY', own, 'given', 1)
+end
 if slot == now then
   redis.call('HSET', own, 'used', micros(now))
 end

@@ -3,8 +3,10 @@
  * so that a walk whose parameters change under its cursor is noticed (public documentation, paging).
  */
 import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Keepable } from '../state/keepable.ts'
 
-export interface CursorWatch {
+export interface CursorWatch extends Keepable {
   /** Notes what `cursor` was handed out for; `walk` is everything of the request but `from`. */
   handOut(cursor: string, walk: unknown): void
   /** 'refused': expired on demand. Counts a cursor that comes back with other parameters. */
@@ -39,8 +41,22 @@ export function createCursorWatch(): CursorWatch {
       walksByCursor.clear()
     },
     changedWalks: () => changedWalks,
+    snapshot: () => ({
+      walks: [...walksByCursor].map(([cursor, walks]) => [cursor, [...walks]]),
+      expired: [...expired],
+    }),
+    restore(kept) {
+      const state = keptCursors.parse(kept)
+      walksByCursor = new Map(state.walks.map(([cursor, walks]) => [cursor, new Set(walks)]))
+      for (const cursor of state.expired) expired.add(cursor)
+    },
   }
 }
+
+const keptCursors = z.object({
+  walks: z.array(z.tuple([z.string(), z.array(z.string())])),
+  expired: z.array(z.string()),
+})
 
 function digestOf(walk: unknown): string {
   return createHash('sha256').update(canonical(walk)).digest('base64')

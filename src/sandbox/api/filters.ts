@@ -63,7 +63,7 @@ function rankOf(severity: string): number {
 }
 
 /** Every item type that the named filters cover. */
-function typesOf(names: readonly string[]): Set<string> {
+export function typesOf(names: readonly string[]): Set<string> {
   const found = new Set<string>()
   const waiting = [...names]
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {

@@ -4,7 +4,7 @@ import { effectiveSeverity } from './filters.ts'
 import { linkTo } from './search-item.ts'
 
 /** The bare object of an event detail: times without a zone, data as the type's model has it. */
-export function fullEventOf(event: SandboxEvent): Record<string, unknown> {
+export function fullEventOf(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
   return {
     event_type: event.type,
     metadata: {
@@ -14,6 +14,9 @@ export function fullEventOf(event: SandboxEvent): Record<string, unknown> {
       severity: effectiveSeverity(event),
       uid: event.uid,
     },
-    data: event.data ?? {},
+    data: {
+      ...event.data,
+      ...(!showsPassword && event.data && 'password' in event.data && { password: null }),
+    },
   }
 }

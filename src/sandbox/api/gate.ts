@@ -4,10 +4,13 @@ import { systemClock } from '../../runtime/clock.ts'
 import type { SandboxSettings, Tier } from '../options.ts'
 import type { RequestLog } from '../request-log.ts'
 import { sendError } from '../error-bodies.ts'
+import { refuseUnpermitted } from './permissions.ts'
 import type { RateWindows } from './rate-window.ts'
 import type { TokenGrant, Tokens } from './tokens.ts'
 
 export const credentialSearchPath = '/firework/v4/credentials/global/_search'
+export const globalSearchPath = '/firework/v4/events/global/_search'
+export const legacySearchPath = '/firework/v2/search/'
 
 export interface GateOptions {
   settings: SandboxSettings
@@ -32,7 +35,9 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Ga
   })
   app.addHook('preHandler', async (request, reply) => {
     if (log.entryOf(request).path === '/tokens/generate') return
-    if (!grantOf(request, tokens)) await sendError(reply, { status: 401, message: 'bad token' })
+    const grant = grantOf(request, tokens)
+    if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
+    else await refuseUnpermitted(request, reply, grant)
   })
 }
 
@@ -56,8 +61,9 @@ function tierOf(path: string, { tiers }: SandboxSettings): Tier | null {
   if (path.startsWith('/tokens/')) return tiers.tokens === undefined ? 'basic' : tiers.tokens
   if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
   if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
+  if (path === globalSearchPath || path === legacySearchPath) return 'search'
   if (path.endsWith('/_search')) return tiers.groupSearch ?? 'search'
-  return tiers.detail ?? 'basic'
+  return path === '/firework/v4/events/' ? (tiers.detail ?? 'basic') : 'basic'
 }
 
 async function sendTooMany(reply: FastifyReply, settings: SandboxSettings): Promise<void> {

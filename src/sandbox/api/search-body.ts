@@ -1,5 +1,6 @@
-/** The request body of a group event search, strictly: what the service does not know is refused. */
+/** The request bodies of event searches, strictly: what the service does not know is refused. */
 import { z } from 'zod'
+import { eventQuery } from '../../service/wire/events.ts'
 import { validationEntry } from '../error-bodies.ts'
 
 export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
@@ -13,22 +14,36 @@ const timeRange = z.strictObject({
   lte: time.optional(),
 })
 
-const searchBody = z.strictObject({
-  query: z.looseObject({ type: z.string() }).nullish(),
+const filters = {
+  severity: z.union([severity, z.array(severity)]).nullish(),
+  type: z.array(z.string()).nullish(),
+  estimated_created_at: timeRange.nullish(),
+  materialized_at: timeRange.nullish(),
+}
+
+const page = {
   size: z.int().min(1).max(10).default(10),
   order: z.enum(['asc', 'desc']).default('desc'),
   from: z.string().nullish(),
+}
+
+const searchBody = z.strictObject({
+  query: eventQuery.nullish(),
+  ...page,
   filters: z
     .strictObject({
-      severity: z.union([severity, z.array(severity)]).nullish(),
-      type: z.array(z.string()).nullish(),
+      ...filters,
       tags: z.array(z.string()).nullish(),
       is_ignored: z.boolean().nullish(),
       is_remediated: z.boolean().nullish(),
-      estimated_created_at: timeRange.nullish(),
-      materialized_at: timeRange.nullish(),
     })
     .default({}),
+})
+
+const globalSearchBody = z.strictObject({
+  query: eventQuery,
+  ...page,
+  filters: z.strictObject(filters).default({}),
 })
 
 export type SearchBody = z.infer<typeof searchBody>
@@ -41,10 +56,20 @@ export function instantOf(text: string): number {
 }
 
 /** The body, or the `detail` of a 422. */
-export function parseSearchBody(
-  body: unknown,
-): { body: SearchBody } | { detail: Record<string, unknown>[] } {
-  const parsed = searchBody.safeParse(body ?? {})
+type Parsed = { body: SearchBody } | { detail: Record<string, unknown>[] }
+
+/** Of a group's search, which may do without a query. */
+export function parseSearchBody(body: unknown): Parsed {
+  return parsedBy(searchBody, body)
+}
+
+/** Of a search over everything, where tags and the like mean nothing. */
+export function parseGlobalSearchBody(body: unknown): Parsed {
+  return parsedBy(globalSearchBody, body)
+}
+
+function parsedBy(schema: z.ZodType<SearchBody>, body: unknown): Parsed {
+  const parsed = schema.safeParse(body ?? {})
   if (parsed.success) return { body: parsed.data }
   return {
     detail: parsed.error.issues.map((issue) =>

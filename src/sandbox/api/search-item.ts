@@ -38,6 +38,20 @@ export function searchItemOf(event: SandboxEvent): unknown {
   }
 }
 
+/** As a search over everything shows it: for no identifier, and what a tenant notes to itself alone. */
+export function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
+  const item = searchItemOf(event)
+  if ('raw' in event || typeof item !== 'object') return item
+  const tenantMetadata = {
+    severity: { original: event.severity, override: null },
+    tags: null,
+    notes: null,
+    ignored_at: null,
+    remediated_at: null,
+  }
+  return { ...item, identifiers: undefined, ...(!isOwn && { tenant_metadata: tenantMetadata }) }
+}
+
 /** Where a person would read the event. */
 export function linkTo(uid: string): string {
   return `https://app.example.com/#/uid?uid=${encodeURIComponent(uid)}`

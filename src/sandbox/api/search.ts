@@ -1,73 +1,142 @@
-/** The search of an identifier group over HTTP. */
+/** Event searches over HTTP: in an identifier group, and over everything there is. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { History } from '../history/history.ts'
-import type { SandboxSettings } from '../options.ts'
-import { createCursorWatch } from './cursor-watch.ts'
-import { decodeCursor } from './cursor.ts'
 import { sendError, validationEntry } from '../error-bodies.ts'
+import type { History } from '../history/history.ts'
+import { createOrderedEvents } from '../history/ordered-events.ts'
+import type { SandboxEvent } from '../history/sandbox-event.ts'
+import type { SandboxSettings } from '../options.ts'
+import { eventMatcher } from '../search/event-query.ts'
+import { LuceneError } from '../search/lucene.ts'
+import { chargeSearch } from './charge-search.ts'
+import { placeOf } from './cursor-place.ts'
+import type { CursorWatch } from './cursor-watch.ts'
+import { isOwn, seenBy } from './event-access.ts'
 import { matcherOf } from './filters.ts'
 import { createPageHabits } from './page-habits.ts'
-import { pageOf } from './page.ts'
-import { parseSearchBody, type SearchBody } from './search-body.ts'
-import { searchItemOf } from './search-item.ts'
+import { pageOf, type PageHabits } from './page.ts'
+import { parseGlobalSearchBody, parseSearchBody, type SearchBody } from './search-body.ts'
+import { globalItemOf, searchItemOf } from './search-item.ts'
+import type { SearchQuota } from './search-quota.ts'
 import type { TokenGrant } from './tokens.ts'
 import { wirePage } from './wire-page.ts'
 
 export interface Search {
-  answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    given: { grant: TokenGrant | null; body: unknown },
-  ): FastifyReply
-  expireCursors: () => void
-  changedWalks: () => number
+  answerGroup(request: FastifyRequest, reply: FastifyReply, caller: Caller): FastifyReply
+  answerGlobal(reply: FastifyReply, caller: Caller): FastifyReply
 }
 
-export function createSearch(settings: SandboxSettings, history: History): Search {
-  const habits = createPageHabits(settings, settings.seed + 2)
-  const cursors = createCursorWatch()
+export interface Caller {
+  grant: TokenGrant | null
+  body: unknown
+}
 
-  function answerPage(reply: FastifyReply, groupId: number, body: SearchBody): FastifyReply {
-    const { from = null, ...walk } = body
-    const position = from === null ? null : decodeCursor(from)
-    const isRefused = from !== null && cursors.take(from, [groupId, walk]) === 'refused'
-    if (isRefused || (from !== null && !position)) {
-      return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
-    }
-    const page = pageOf(
-      history.ofGroup(groupId),
-      {
-        order: body.order,
-        size: body.size,
-        from: position,
-        matches: matcherOf(body.filters),
-        isHidden: ({ ignoredAtMs }) =>
-          ignoredAtMs !== null && !settings.showsIgnored && body.filters.is_ignored !== true,
-      },
-      habits,
-    )
-    const wire = wirePage(page.items.map(searchItemOf), page.next, from)
-    if (wire.next) cursors.handOut(wire.next, [groupId, walk])
-    return reply.send(wire)
-  }
+export interface SearchParts {
+  settings: SandboxSettings
+  history: History
+  quota: SearchQuota
+  cursors: CursorWatch
+}
+
+/** What a search looks through, and how it shows what it finds. */
+interface Scope {
+  /** What its cursors are good for, besides the request's body. */
+  name: unknown
+  events: readonly SandboxEvent[]
+  seen: (event: SandboxEvent) => SandboxEvent
+  isHidden: (event: SandboxEvent) => boolean
+  show: (event: SandboxEvent) => unknown
+  charge: (uids: readonly string[]) => void
+}
+
+export function createSearch(parts: SearchParts): Search {
+  const { settings, history } = parts
+  const habits = createPageHabits(settings, settings.seed + 2)
+  const everything = createOrderedEvents(history)
+  const answerPage = (reply: FastifyReply, body: SearchBody, scope: Scope): FastifyReply =>
+    sendPage(reply, { body, scope, habits, cursors: parts.cursors })
 
   return {
-    expireCursors: cursors.expireAll,
-    changedWalks: cursors.changedWalks,
-    answer(request, reply, { grant, body }) {
+    answerGroup(request, reply, { grant, body }) {
       const { id } = request.params as { id: string }
-      const group = settings.groups.find((known) => String(known.id) === id)
-      if (!/^\d+$/.test(id)) {
-        const detail = [validationEntry(['path', 'identifier_group_id'], 'not an integer', id)]
-        return reply.code(422).send({ detail })
-      }
-      if (!group) return sendError(reply, { status: 404, message: 'no such identifier group' })
-      if (group.tenantId !== grant?.tenantId) {
-        return sendError(reply, { status: 403, message: 'a group of another tenant' })
-      }
+      const refusal = refuseGroup(reply, id, { settings, grant })
+      if (refusal) return refusal
       const parsed = parseSearchBody(body)
       if ('detail' in parsed) return reply.code(422).send(parsed)
-      return answerPage(reply, group.id, parsed.body)
+      const showsIgnored = settings.showsIgnored || parsed.body.filters.is_ignored === true
+      return answerPage(reply, parsed.body, {
+        name: Number(id),
+        events: history.ofGroup(Number(id)),
+        seen: (event) => event,
+        isHidden: ({ ignoredAtMs }) => ignoredAtMs !== null && !showsIgnored,
+        show: searchItemOf,
+        charge: () => {},
+      })
     },
+    answerGlobal(reply, { grant, body }) {
+      const parsed = parseGlobalSearchBody(body)
+      if ('detail' in parsed) return reply.code(422).send(parsed)
+      const asked = { settings, grant }
+      const { query } = parsed.body
+      return answerPage(reply, parsed.body, {
+        name: 'global',
+        events: everything(),
+        seen: (event) => seenBy(event, asked),
+        isHidden: () => false,
+        show: (event) => globalItemOf(seenBy(event, asked), isOwn(event, asked)),
+        charge: (shown) => chargeSearch(reply, { kind: 'events', query, shown }, parts),
+      })
+    },
+  }
+}
+
+interface Page {
+  body: SearchBody
+  scope: Scope
+  habits: PageHabits
+  cursors: CursorWatch
+}
+
+function sendPage(reply: FastifyReply, { body, scope, habits, cursors }: Page): FastifyReply {
+  const { from = null, ...walk } = body
+  const place = placeOf(from, [scope.name, walk], cursors)
+  if (place === 'refused') {
+    return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
+  }
+  const isAsked = askedBy(body)
+  if (typeof isAsked === 'string') return sendError(reply, { status: 400, message: isAsked })
+  const { order, size } = body
+  const matches = (event: SandboxEvent): boolean => isAsked(scope.seen(event))
+  const { isHidden } = scope
+  const page = pageOf(scope.events, { order, size, from: place, matches, isHidden }, habits)
+  const wire = wirePage(page.items.map(scope.show), page.next, from)
+  if (wire.next) cursors.handOut(wire.next, [scope.name, walk])
+  scope.charge(page.items.map(({ uid }) => uid))
+  return reply.send(wire)
+}
+
+function refuseGroup(
+  reply: FastifyReply,
+  id: string,
+  { settings, grant }: { settings: SandboxSettings; grant: TokenGrant | null },
+): FastifyReply | null {
+  if (!/^\d+$/.test(id)) {
+    const detail = [validationEntry(['path', 'identifier_group_id'], 'not an integer', id)]
+    return reply.code(422).send({ detail })
+  }
+  const group = settings.groups.find((known) => String(known.id) === id)
+  if (!group) return sendError(reply, { status: 404, message: 'no such identifier group' })
+  if (group.tenantId === grant?.tenantId) return null
+  return sendError(reply, { status: 403, message: 'a group of another tenant' })
+}
+
+/** Text: what is wrong with the query. */
+function askedBy({ filters, query }: SearchBody): string | ((event: SandboxEvent) => boolean) {
+  try {
+    const passes = matcherOf(filters)
+    const holds = query ? eventMatcher(query) : () => true
+    return (event) => passes(event) && holds(event)
+  } catch (error) {
+    if (error instanceof LuceneError) return error.message
+    throw error
   }
 }

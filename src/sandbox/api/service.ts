@@ -1,26 +1,38 @@
 /** The pretend service: tokens, the search of an identifier group, details of events, credentials. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { WireTokenGrant, WireTokenTest } from '../../service/wire.ts'
 import { createCredentialRequests } from '../credentials/credential-requests.ts'
 import type { CredentialHistory } from '../credentials/credential-history.ts'
-import { createSearchQuota, type SearchQuota } from '../credentials/search-quota.ts'
 import type { History } from '../history/history.ts'
+import { addMonitoring } from '../monitoring/monitoring-requests.ts'
+import type { Monitoring } from '../monitoring/monitoring.ts'
 import type { SandboxSettings } from '../options.ts'
 import type { RequestLog } from '../request-log.ts'
 import { sendError, validationEntry } from '../error-bodies.ts'
+import { addReports } from '../reports/report-requests.ts'
+import { createReports, type ReportSupply } from '../reports/reports.ts'
+import { addSearches, createSearches } from '../search/searches.ts'
+import type { KeptParts } from '../state/data-folder.ts'
+import { addTenants } from '../tenants/tenant-requests.ts'
+import { createTenants, type Tenants } from '../tenants/tenants.ts'
+import { reachEvent } from './event-access.ts'
 import { fullEventOf } from './full-event.ts'
 import { credentialSearchPath, grantOf, guard } from './gate.ts'
+import { mayDo } from './permissions.ts'
 import { createRateWindows } from './rate-window.ts'
-import { createSearch } from './search.ts'
-import { createTokens, type TokenControl, type TokenGrant } from './tokens.ts'
+import { saveChanges } from './save-changes.ts'
+import { createSearchQuota, type SearchQuota } from './search-quota.ts'
+import { addTokenRequests } from './token-requests.ts'
+import { createTokens, type TokenControl, type TokenGrant, type Tokens } from './tokens.ts'
 
-export interface PretendService {
+export interface PretendService extends ReportSupply {
   tokens: TokenControl
   /** Every cursor handed out so far is refused (400) from now on. */
   expireCursors: () => void
   violations: () => Violations
   /** Of the month's global searches: how many are left, and how many were made beyond. */
   quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
+  /** What of it a restart shall not lose. */
+  kept: KeptParts
 }
 
 /** What no client should ever do. */
@@ -35,80 +47,69 @@ interface Parts {
   settings: SandboxSettings
   history: History
   credentialHistory: CredentialHistory
+  monitoring: Monitoring
   log: RequestLog
+  /** Called before the answer to a request leaves that may have changed something. */
+  save: () => void
 }
 
 export function addService(root: FastifyInstance, parts: Parts): PretendService {
   const { settings, history, credentialHistory, log } = parts
-  const tokens = createTokens({
-    organizations: settings.organizations,
-    lifetimeMs: settings.tokenLifetimeMs,
-    now: settings.now,
-  })
+  const { tenants, tokens } = createAccess(settings)
+  const reports = createReports({ settings, events: history.all })
   const rates = createRateWindows(settings.organizations, settings.limitToleranceMs)
-  const search = createSearch(settings, history)
   const quota = createSearchQuota(settings.searchQuota?.searches ?? null)
-  const credentials = createCredentialRequests({ settings, history: credentialHistory, quota })
+  const searches = createSearches({ settings, history, quota })
+  const credentials = createCredentialRequests({
+    settings,
+    history: credentialHistory,
+    quota,
+    tenantOf: (id) => parts.monitoring.assets.get(id)?.tenantId,
+  })
 
   void root.register((app, _options, done) => {
     guard(app, { settings, tokens, rates, log })
-    app.post('/tokens/generate', (request, reply) => {
-      const body = log.entryOf(request).body as { tenant_id?: number } | undefined
-      return answerGrant(reply, tokens.issue(request.headers.authorization ?? '', body?.tenant_id))
-    })
-    app.get('/tokens/test', (request) => identityOf(grantOf(request, tokens)))
-    app.post('/firework/v4/events/identifier_groups/:id/_search', (request, reply) =>
-      search.answer(request, reply, {
-        grant: grantOf(request, tokens),
-        body: log.entryOf(request).body,
-      }),
-    )
+    saveChanges(app, parts.save)
+    addTokenRequests(app, { tokens, log })
+    addTenants(app, { settings, tenants, tokens, log })
+    addReports(app, { reports, tokens, log })
+    addSearches(app, { searches, tokens, log })
     app.get('/firework/v3/identifiers/:id/feed/credentials', (request, reply) =>
       credentials.answerFeed(request, reply, grantOf(request, tokens)),
     )
     app.post(credentialSearchPath, (request, reply) =>
-      credentials.answerSearch(reply, log.entryOf(request).body),
+      credentials.answerSearch(reply, log.entryOf(request).body, grantOf(request, tokens)),
     )
     app.get('/firework/v4/events/', (request, reply) =>
       answerDetail(request, reply, { settings, history, grant: grantOf(request, tokens) }),
     )
+    addMonitoring(app, { ...parts, tokens })
     done()
   })
   return {
     tokens,
     expireCursors() {
-      search.expireCursors()
+      searches.cursors.expireAll()
       credentials.expireCursors()
     },
     violations: () => ({
       rate: rates.violations(),
-      changedWalks: search.changedWalks() + credentials.changedWalks(),
+      changedWalks: searches.cursors.changedWalks() + credentials.changedWalks(),
     }),
     quota,
+    addReportRequest: reports.addReportRequest,
+    kept: {
+      made: { tenants, tokens, reports, monitoring: parts.monitoring },
+      walks: { searches: searches.cursors, credentials: credentials.cursors, quota },
+    },
   }
 }
 
-function answerGrant(
-  reply: FastifyReply,
-  grant: TokenGrant | 'forbidden' | 'unknown',
-): FastifyReply {
-  if (grant === 'unknown') return sendError(reply, { status: 401, message: 'bad API key' })
-  if (grant === 'forbidden') return sendError(reply, { status: 403, message: 'not your tenant' })
-  // About a refresh cookie, not about the token, as in the real answer: a trap for clients.
-  const refreshTokenExp = Math.floor(grant.expiresAtMs / 1000) + 2_592_000
-  const body: WireTokenGrant = { token: grant.token, refresh_token_exp: refreshTokenExp }
-  return reply.send(body)
-}
-
-function identityOf(grant: TokenGrant | null): WireTokenTest {
-  return {
-    tenant_id: grant?.tenantId ?? null,
-    api_key_id: 1,
-    organization_id: grant?.organizationId ?? null,
-    user_id: 1,
-    user_email: 'sandbox@example.com',
-    scopes: ['authenticated', 'apikey', 'firework'],
-  }
+function createAccess(settings: SandboxSettings): { tenants: Tenants; tokens: Tokens } {
+  const { organizations, tokenLifetimeMs: lifetimeMs, now } = settings
+  const tenants = createTenants(settings)
+  const tenantsOf = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
+  return { tenants, tokens: createTokens({ organizations, lifetimeMs, now, tenantsOf }) }
 }
 
 function answerDetail(
@@ -120,16 +121,10 @@ function answerDetail(
   if (uid === undefined) {
     return reply.code(422).send({ detail: [validationEntry(['query', 'uid'], 'field required')] })
   }
-  const event = parts.history.get(uid)
-  if (!event) return sendError(reply, { status: 404, message: 'no such event' })
-  const tenants = parts.settings.groups
-    .filter(({ id }) => event.groupIds.includes(id))
-    .map(({ tenantId }) => tenantId)
-  if (!parts.grant || !tenants.includes(parts.grant.tenantId)) {
-    return sendError(reply, { status: 403, message: 'an event of another tenant' })
-  }
+  const { event, refusal } = reachEvent(reply, uid, parts)
+  if (refusal) return refusal
   if (event.data === null && parts.settings.detailWithoutModel === 'unsupported') {
     return sendError(reply, { status: 400, code: 'UNSUPPORTED', message: 'no model for this type' })
   }
-  return reply.send(fullEventOf(event))
+  return reply.send(fullEventOf(event, mayDo(parts.grant, 'leaksdb.show-passwords')))
 }

@@ -1,13 +1,23 @@
 /** API keys and the tokens that they are exchanged for. */
 import { randomBytes } from 'node:crypto'
-import type { SandboxOrganization } from '../options.ts'
+import { z } from 'zod'
+import { permissions, type Permission, type SandboxOrganization } from '../options.ts'
+import type { Keepable } from '../state/keepable.ts'
 
-export interface TokenGrant {
+export interface TokenGrant extends KeyIdentity {
   token: string
   key: string
-  organizationId: number
   tenantId: number
   expiresAtMs: number
+}
+
+/** Who is behind a key: each has a user of its own. */
+interface KeyIdentity {
+  organizationId: number
+  apiKeyId: number
+  userId: number
+  userEmail: string
+  permissions: readonly Permission[]
 }
 
 export interface TokenControl {
@@ -19,7 +29,7 @@ export interface TokenControl {
   issued(): number
 }
 
-export interface Tokens extends TokenControl {
+export interface Tokens extends TokenControl, Keepable {
   /** null: a key that is unknown or refused. */
   ownerOf(key: string): SandboxOrganization | null
   /** 'forbidden': a tenant that this key may not use. Without a tenant: the key's first. */
@@ -33,44 +43,83 @@ export interface TokenOptions {
   organizations: readonly SandboxOrganization[]
   lifetimeMs: number
   now: () => number
+  /** The tenants that a key may use; the first one is its default. */
+  tenantsOf: (key: string) => readonly number[]
 }
 
-export function createTokens({ organizations, lifetimeMs, now }: TokenOptions): Tokens {
+export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: TokenOptions): Tokens {
+  const identities = identitiesOf(organizations)
   const grants = new Map<string, TokenGrant>()
   const revoked = new Set<TokenGrant>()
   const refusedKeys = new Set<string>()
+  let issued = 0
 
-  function ownerOf(key: string): SandboxOrganization | null {
-    const owner = organizations.find(({ keys }) => keys.some((own) => own.key === key))
-    return owner && !refusedKeys.has(key) ? owner : null
-  }
-
-  function issue(key: string, tenantId: number | undefined): TokenGrant | 'forbidden' | 'unknown' {
-    const owner = ownerOf(key)
-    const tenants = owner?.keys.find((own) => own.key === key)?.tenants
-    if (!owner || !tenants) return 'unknown'
-    const tenant = tenantId ?? tenants[0]
-    if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
-    const grant = {
-      token: `sandbox-token-${randomBytes(24).toString('hex')}`,
-      key,
-      organizationId: owner.id,
-      tenantId: tenant,
-      expiresAtMs: now() + lifetimeMs,
-    }
-    grants.set(grant.token, grant)
-    return grant
-  }
+  const isValid = (grant: TokenGrant): boolean =>
+    now() < grant.expiresAtMs && !revoked.has(grant) && !refusedKeys.has(grant.key)
 
   return {
-    ownerOf,
-    issue,
+    ownerOf(key) {
+      const owner = organizations.find(({ keys }) => keys.some((own) => own.key === key))
+      return owner && !refusedKeys.has(key) ? owner : null
+    },
+    issue(key, tenantId) {
+      const identity = identities.get(key)
+      if (!identity || refusedKeys.has(key)) return 'unknown'
+      const tenants = tenantsOf(key)
+      const tenant = tenantId ?? tenants[0]
+      if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
+      const token = `sandbox-token-${randomBytes(24).toString('hex')}`
+      const grant = { ...identity, token, key, tenantId: tenant, expiresAtMs: now() + lifetimeMs }
+      grants.set(token, grant)
+      issued += 1
+      return grant
+    },
     find: (token) => grants.get(token) ?? null,
-    isValid: (grant) =>
-      now() < grant.expiresAtMs && !revoked.has(grant) && !refusedKeys.has(grant.key),
+    isValid,
     revokeAll: () => grants.forEach((grant) => revoked.add(grant)),
     refuseKey: (key) => void refusedKeys.add(key),
     admitKey: (key) => void refusedKeys.delete(key),
-    issued: () => grants.size,
+    issued: () => issued,
+    snapshot: () => ({
+      issued,
+      refusedKeys: [...refusedKeys],
+      grants: [...grants.values()]
+        .filter((grant) => now() < grant.expiresAtMs && !revoked.has(grant))
+        .map(({ token, key, tenantId, expiresAtMs }) => ({ token, key, tenantId, expiresAtMs })),
+    }),
+    restore(kept) {
+      const state = keptTokens.parse(kept)
+      issued = state.issued
+      for (const key of state.refusedKeys) refusedKeys.add(key)
+      for (const grant of state.grants) {
+        const identity = identities.get(grant.key)
+        if (identity) grants.set(grant.token, { ...identity, ...grant })
+      }
+    },
   }
+}
+
+const keptTokens = z.object({
+  issued: z.int(),
+  refusedKeys: z.array(z.string()),
+  grants: z.array(
+    z.object({ token: z.string(), key: z.string(), tenantId: z.int(), expiresAtMs: z.number() }),
+  ),
+})
+
+/** By key, numbered over all organizations. */
+function identitiesOf(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
+  const owned = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })))
+  return new Map(
+    owned.map(({ id, key }, index) => [
+      key.key,
+      {
+        organizationId: id,
+        apiKeyId: index + 1,
+        userId: index + 1,
+        userEmail: index === 0 ? 'sandbox@example.com' : `sandbox-${index + 1}@example.com`,
+        permissions: key.permissions ?? permissions,
+      },
+    ]),
+  )
 }

@@ -1,4 +1,4 @@
-import type { WireSearchPage } from '../../service/wire.ts'
+import type { WireSearchPage } from '../../service/wire/page.ts'
 import { encodeCursor } from './cursor.ts'
 import type { NextPlace } from './page.ts'
 

@@ -10,6 +10,14 @@ export interface CredentialGenerator {
     nowMs: number,
     given?: Partial<SandboxCredential>,
   ): SandboxCredential
+  place: () => CredentialPlace
+}
+
+/** How far a generator is: one that goes on from there makes no id and no pair of this one again. */
+export interface CredentialPlace {
+  number: number
+  id: number
+  seed: number
 }
 
 type Pair = Pick<
@@ -34,13 +42,17 @@ const sources = [
 const hashTypes = ['md5', 'bcrypt', 'sha256'] as const
 const locals = ['anna', 'j.doe', 'søren', 'admin', 'li.wei', 'o’neil'] as const
 
-export function createCredentialGenerator(seed: number): CredentialGenerator {
-  const random = createRandom(seed)
+export function createCredentialGenerator(
+  seed: number,
+  from?: CredentialPlace,
+): CredentialGenerator {
+  const random = createRandom(from?.seed ?? seed)
   const pairs = new Map<number, { pair: Pair; sourceId: string }[]>()
-  let number = 0
-  let nextId = firstId
+  let number = from?.number ?? 0
+  let nextId = from?.id ?? firstId
 
   return {
+    place: () => ({ number, id: nextId, seed: random.seed() }),
     make(identifier, nowMs, given = {}) {
       number += 1
       nextId += random.int(1, 9)

@@ -1,4 +1,5 @@
 /** Credentials as the v3 feed and as the v4 search show them: each leaves out what the other has. */
+import { withOffset } from '../history/draft.ts'
 import type { CredentialInclude } from './credential-search-body.ts'
 import type { SandboxCredential } from './sandbox-credential.ts'
 
@@ -37,7 +38,7 @@ function recordOf(credential: SandboxCredential): Record<string, unknown> {
   return {
     id: credential.id,
     source_id: credential.source?.id ?? null,
-    imported_at: timeOf(credential.importedAtMs),
+    imported_at: withOffset(credential.importedAtMs),
     identity_name: credential.identityName,
     hash: credential.hash,
     hash_type: credential.hashType,
@@ -56,11 +57,6 @@ function sourceOf(source: NonNullable<SandboxCredential['source']>): Record<stri
   }
 }
 
-/** As credentials were seen to write times: six digits and an offset (public documentation). */
-function timeOf(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, -1)}000+00:00`
-}
-
 function timeOrNull(ms: number | null): string | null {
-  return ms === null ? null : timeOf(ms)
+  return ms === null ? null : withOffset(ms)
 }

@@ -3,7 +3,7 @@ import type { Loop } from '../../runtime/loop.ts'
 import { createArrivals } from '../history/arrivals.ts'
 import type { SandboxSettings } from '../options.ts'
 import { createRandom } from '../random.ts'
-import { createCredentialGenerator } from './credential-generator.ts'
+import type { CredentialGenerator } from './credential-generator.ts'
 import type { CredentialHistory } from './credential-history.ts'
 import type { SandboxCredential } from './sandbox-credential.ts'
 
@@ -22,11 +22,10 @@ const dayMs = 86_400_000
 
 export function createCredentialSupply(
   settings: SandboxSettings,
-  history: CredentialHistory,
+  { history, generator }: { history: CredentialHistory; generator: CredentialGenerator },
 ): { supply: CredentialSupply; arrivals: Loop | undefined } {
   const { credentialsPerSecond, credentialBacklog, lateShare, lateMaxMs, logger, now } = settings
   const identifiers = settings.groups.flatMap((group) => group.identifiers)
-  const generator = createCredentialGenerator(settings.seed + 6)
   const random = createRandom(settings.seed + 7)
 
   function make(given: Partial<SandboxCredential>): SandboxCredential {

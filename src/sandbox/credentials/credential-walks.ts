@@ -5,6 +5,7 @@ import { createPageHabits } from '../api/page-habits.ts'
 import { pageOf, type NextPlace } from '../api/page.ts'
 import type { Position } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
+import type { Keepable } from '../state/keepable.ts'
 import type { PlacedCredential } from './credential-order.ts'
 import type { SandboxCredential } from './sandbox-credential.ts'
 
@@ -13,6 +14,7 @@ export interface CredentialWalks {
   read(page: CredentialPageRequest): CredentialPage | null
   expireCursors: () => void
   changedWalks: () => number
+  cursors: Keepable
 }
 
 export interface CredentialPageRequest {
@@ -35,6 +37,7 @@ export function createCredentialWalks(settings: SandboxSettings): CredentialWalk
   const cursors = createCursorWatch()
 
   return {
+    cursors,
     expireCursors: cursors.expireAll,
     changedWalks: cursors.changedWalks,
     read({ walk, entries, order, size, from, matches }) {

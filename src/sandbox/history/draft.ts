@@ -27,6 +27,11 @@ export function zoneless(ms: number): string {
   return new Date(ms).toISOString().slice(0, -1)
 }
 
+/** As credentials and older answers write times: six digits and an offset (facts.md 2.5). */
+export function withOffset(ms: number): string {
+  return `${zoneless(ms)}000+00:00`
+}
+
 export function marked(text: string): string {
   return `<mark>${text}</mark>`
 }

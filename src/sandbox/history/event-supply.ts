@@ -1,13 +1,17 @@
 /** How events come to be in the sandbox: those of the start, those asked for, those that arrive. */
 import type { Loop } from '../../runtime/loop.ts'
-import type { SandboxSettings } from '../options.ts'
+import type { SandboxGroup, SandboxSettings } from '../options.ts'
 import { createRandom } from '../random.ts'
 import { createArrivals } from './arrivals.ts'
-import { createGenerator } from './generator.ts'
+import type { Generator } from './generator.ts'
 import type { History } from './history.ts'
 import type { EventChange, SandboxEvent } from './sandbox-event.ts'
+import type { Watch } from './watch.ts'
 
-/** Without `groupIds` they go to the first group, and are created now. */
+/**
+ * Events are created now, and about something that the first group watches for. With `groupIds` or
+ * `identifiers` they show where these say; otherwise wherever they match, which may be nowhere.
+ */
 export interface EventSupply {
   addEvent(given?: Partial<SandboxEvent>): SandboxEvent
   addEvents(count: number, given?: Partial<SandboxEvent>): SandboxEvent[]
@@ -18,23 +22,34 @@ export interface EventSupply {
 
 export function createEventSupply(
   settings: SandboxSettings,
-  history: History,
+  { history, watch, generator }: { history: History; watch: Watch; generator: Generator },
 ): { supply: EventSupply; arrivals: Loop | undefined } {
-  const { groups, now, backlog, eventsPerSecond, lateShare, lateMaxMs, logger } = settings
-  const generator = createGenerator(settings.seed)
-  let rawItems = 0
+  const { now, backlog, eventsPerSecond, lateShare, lateMaxMs, logger } = settings
+  let rawItems = history.all().filter(({ uid }) => uid.startsWith('raw/')).length
+
+  /** Groups without an identifier give no subject to write about. */
+  function groups(): SandboxGroup[] {
+    return watch.groups().filter(({ identifiers }) => identifiers.length > 0)
+  }
 
   function addEvents(count: number, given: Partial<SandboxEvent> = {}): SandboxEvent[] {
-    const group = groups.find(({ id }) => id === given.groupIds?.[0]) ?? groups[0]
+    const known = groups()
+    const group = known.find(({ id }) => id === given.groupIds?.[0]) ?? known[0]
     if (!group) throw new Error('the sandbox has no identifier group to add an event to')
-    const made = Array.from({ length: count }, () => generator.make(group, now(), given))
+    const isPlaced = given.groupIds !== undefined || given.identifiers !== undefined
+    const made = Array.from({ length: count }, () => {
+      const event = generator.make(group, now(), given)
+      return isPlaced ? event : { ...event, ...watch.placesOf(event) }
+    })
     history.add(made)
     return made
   }
 
   function eventOfAge(ageMs: number): SandboxEvent {
     const nowMs = now()
-    return generator.make(generator.groupOf(groups), nowMs, { createdAtMs: nowMs - ageMs })
+    const given = { createdAtMs: nowMs - ageMs }
+    const event = generator.make(generator.groupOf(groups()), nowMs, given)
+    return { ...event, ...watch.placesOf(event) }
   }
 
   const standing = Array.from({ length: backlog }, () => generator.ageUpTo(86_400_000))

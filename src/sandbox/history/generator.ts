@@ -51,11 +51,18 @@ export interface Generator {
   /** A whole number of milliseconds up to `max`, and a group, by the same chance as the events. */
   ageUpTo(max: number): number
   groupOf(groups: readonly SandboxGroup[]): SandboxGroup
+  place: () => GeneratorPlace
 }
 
-export function createGenerator(seed: number): Generator {
-  const random = createRandom(seed)
-  let number = 0
+/** How far a generator is: one that goes on from there makes what this one would. */
+export interface GeneratorPlace {
+  number: number
+  seed: number
+}
+
+export function createGenerator(seed: number, from?: GeneratorPlace): Generator {
+  const random = createRandom(from?.seed ?? seed)
+  let number = from?.number ?? 0
 
   function make(
     group: SandboxGroup,
@@ -66,7 +73,12 @@ export function createGenerator(seed: number): Generator {
     const identifier = random.pick(group.identifiers)
     const createdAtMs = given.createdAtMs ?? nowMs
     const family = families[given.type ?? '']?.family ?? random.pick(lot)
-    const draft = family({ random, number, subject: identifier.name, createdAtMs })
+    const draft = family({
+      random,
+      number,
+      subject: identifier.term ?? identifier.name,
+      createdAtMs,
+    })
     const isGivenType = given.type === undefined || given.type === draft.type
     const severity = random.chance(0.005) ? random.pick(rareSeverities) : undefined
     const override = random.chance(0.03) ? random.pick(['info', 'critical']) : null
@@ -79,7 +91,7 @@ export function createGenerator(seed: number): Generator {
       arrivedAtMs: nowMs,
       matchedAtMs: random.chance(0.1) ? null : nowMs,
       groupIds: [group.id],
-      identifiers: [identifier],
+      identifiers: [{ id: identifier.id, name: identifier.name }],
       tags: random.chance(0.1) ? [random.pick(tags)] : [],
       notes: null,
       ignoredAtMs: null,
@@ -94,5 +106,6 @@ export function createGenerator(seed: number): Generator {
     make,
     ageUpTo: (max) => random.int(0, max),
     groupOf: (groups) => random.pick(groups),
+    place: () => ({ number, seed: random.seed() }),
   }
 }

@@ -1,5 +1,6 @@
 /** Every event of the sandbox, in order of creation per group and in order of arrival over all. */
 import type { EventChange, SandboxEvent } from './sandbox-event.ts'
+import type { Places } from './watch.ts'
 
 /** A place in the order of an event search: creation in milliseconds, then uid by code units. */
 export type Position = readonly [createdAtMs: number, uid: string]
@@ -12,6 +13,8 @@ export interface History {
   add(events: readonly SandboxEvent[]): void
   /** Changes what the next readings show; throws where there is no such event. */
   change: (uid: string, change: EventChange) => void
+  /** Shows it elsewhere, or nowhere; throws where there is no such event. */
+  place(uid: string, places: Places): void
   get(uid: string): SandboxEvent | undefined
   /** In order of position. */
   ofGroup(groupId: number): readonly SandboxEvent[]
@@ -29,6 +32,10 @@ export function createHistory(): History {
     if (byUid.has(event.uid)) throw new Error(`the sandbox already has an event ${event.uid}`)
     byUid.set(event.uid, event)
     arrived.push(event)
+    enterGroups(event, isAlone)
+  }
+
+  function enterGroups(event: SandboxEvent, isAlone: boolean): void {
     for (const groupId of event.groupIds) {
       const group = byGroup.get(groupId) ?? []
       byGroup.set(groupId, group)
@@ -44,12 +51,23 @@ export function createHistory(): History {
     }
   }
 
+  function known(uid: string): SandboxEvent {
+    const event = byUid.get(uid)
+    if (!event) throw new Error(`the sandbox has no event ${uid}`)
+    return event
+  }
+
   return {
     add,
-    change(uid, change) {
-      const event = byUid.get(uid)
-      if (!event) throw new Error(`the sandbox has no event ${uid}`)
-      Object.assign(event, change)
+    change: (uid, change) => void Object.assign(known(uid), change),
+    place(uid, places) {
+      const event = known(uid)
+      for (const groupId of event.groupIds) {
+        const group = byGroup.get(groupId) ?? []
+        group.splice(firstAtOrAfter(group, positionOf(event)), 1)
+      }
+      Object.assign(event, places)
+      enterGroups(event, true)
     },
     get: (uid) => byUid.get(uid),
     ofGroup: (groupId) => byGroup.get(groupId) ?? [],

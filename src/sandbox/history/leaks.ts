@@ -1,5 +1,6 @@
 /** Events from leaked collections. */
 import { marked, zoneless, type Draft, type DraftContext } from './draft.ts'
+import { giveawayOf } from './giveaway.ts'
 import { actorOf, highlightOf, hostOf, passwordOf, postAbout } from './words.ts'
 
 export function leakedCredential({ random, number, subject, createdAtMs }: DraftContext): Draft {
@@ -61,19 +62,20 @@ export function creditCard({ random, number, createdAtMs }: DraftContext): Draft
 }
 
 export function paste({ random, number, subject }: DraftContext): Draft {
-  const content = postAbout(random, subject)
+  const post = postAbout(random, subject)
+  const uid = `paste/pastebin/${random.hex(6)}${number}`
   return {
     type: 'paste',
-    uid: `paste/pastebin/${random.hex(6)}${number}`,
+    uid,
     severities: ['low', 'low', 'medium', 'info'],
     data: {
       url: `https://pastebin.example/${random.hex(8)}`,
       title: random.chance(0.3) ? null : 'untitled',
-      content,
+      content: `${post}${giveawayOf(uid, hostOf(subject))}`,
       actor: random.chance(0.5) ? null : actorOf(random),
       expires_at: null,
       syntax: 'text',
     },
-    highlights: { content: [highlightOf(content, subject)] },
+    highlights: { content: [highlightOf(post, subject)] },
   }
 }

@@ -21,8 +21,31 @@ export interface SandboxEvent {
   highlights: Record<string, string[]>
   /** The `data` of the full event; null: its type has no model. */
   data: Record<string, unknown> | null
+  /** A stealer log's own, instead of what is made up for it. */
+  stolen?: Partial<Stolen>
   /** Set: the page carries this instead of an item, whatever it is. */
   raw?: unknown
+}
+
+export interface StolenCredential {
+  url: string
+  username: string
+  password: string
+  application: string
+}
+
+export interface StolenCookie {
+  host_key: string
+  path: string
+  /** Without a zone (facts.md 2.5). */
+  expires_utc: string
+  name: string
+  value: string
+}
+
+export interface Stolen {
+  credentials: StolenCredential[]
+  cookies: StolenCookie[]
 }
 
 /** What may change after an event arrived: its place in the order may not. */

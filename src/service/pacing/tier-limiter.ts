@@ -7,13 +7,15 @@ import type { Keys } from '../../redis/keys.ts'
 import { runScript } from '../../redis/scripts.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Lane } from './organizations.ts'
+import { leastShare } from './pick-next.ts'
 
 export interface TierLimiter {
   /**
    * Resolves when a slot has come: the request must go out at once. `undefined` when `signal` aborted.
-   * A process that was stopped over its slot's time gets another one, never an old one.
+   * A process that was stopped over its slot's time gets another one, never an old one. While
+   * `isPatient` it takes only slots that no process has asked for, or one in `leastShare`.
    */
-  nextSlot(lane: Lane, signal: AbortSignal): Promise<number | undefined>
+  nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<number | undefined>
   /** Closes the tier for every replica; never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
@@ -45,13 +47,21 @@ export function createTierLimiter({
     return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
   }
 
-  /** When the request for a slot that is ours now was made; `undefined` when the slot is void. */
-  async function awaitSlot(lane: Lane, signal: AbortSignal): Promise<number | undefined> {
+  /** When the request for a slot that is ours now was made; `undefined` when there is none. */
+  async function awaitSlot(
+    lane: Lane,
+    signal: AbortSignal,
+    isPatient: boolean,
+  ): Promise<number | undefined> {
     let askedAt = clock.monotonic()
-    const spacing = spacingMicros(limitOf(lane))
-    const reply = await runScript(redis, 'reserve-slot', keysOf(lane), [spacing])
+    const asked = [spacingMicros(limitOf(lane)), isPatient ? leastShare : 0]
+    const reply = await runScript(redis, 'reserve-slot', keysOf(lane), asked)
     const [slot, reserved] = reply as [number, number]
     let wait = reserved
+    if (slot === 0) {
+      await clock.sleep(Math.ceil(wait / 1000), signal)
+      return undefined
+    }
     while (wait > 0) {
       await clock.sleep(Math.ceil(wait / 1000), signal)
       if (signal.aborted) return undefined
@@ -63,9 +73,9 @@ export function createTierLimiter({
 
   return {
     limitOf,
-    async nextSlot(lane, signal) {
+    async nextSlot(lane, signal, isPatient = () => false) {
       while (!signal.aborted) {
-        const claimedAt = await awaitSlot(lane, signal)
+        const claimedAt = await awaitSlot(lane, signal, isPatient())
         if (claimedAt !== undefined && clock.monotonic() - claimedAt <= slotValidMs) {
           return clock.now()
         }

@@ -47,7 +47,7 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
     isServing = true
     try {
       while (waiting.size > 0) {
-        const slotAtMs = await limiter.nextSlot(lane, closing)
+        const slotAtMs = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
         if (slotAtMs === undefined) throw tooLate()
         hand(slotAtMs)
       }
@@ -94,6 +94,13 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
     await clock.sleep(ms, settled)
     if (!settled.aborted) act()
   }
+}
+
+/** Sweeps, and what an operator asks for, give way to the feeds of other processes too. */
+function isPatient(waiting: ReadonlySet<Turn>): boolean {
+  return (
+    waiting.size > 0 && [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
+  )
 }
 
 export function tooLate(): ServiceError {

@@ -3,6 +3,7 @@
  * `{detail: [{loc, msg}]}` of the v4 validation, `{message, code}` of v2 and v3, and plain text or
  * HTML of a gateway. Never throws; what the service says is hostile until cut and scrubbed.
  */
+import type { ErrorDetail } from '../service-error.ts'
 import { scrub } from './scrub.ts'
 
 export interface ErrorBody {
@@ -10,7 +11,7 @@ export interface ErrorBody {
   code?: string
   /** One line of at most 300 characters; empty where the body says nothing. */
   message: string
-  details?: { loc: string; msg: string }[]
+  details?: ErrorDetail[]
 }
 
 const longestMessage = 300

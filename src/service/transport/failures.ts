@@ -18,9 +18,9 @@ const defaultPauseMs = 10_000
 /** The error that an answer of 300 or more stands for. */
 export function failureOfAnswer(answer: Answer, secrets: readonly string[]): ServiceError {
   const { status } = answer
-  const { code, message } = parseErrorBody(answer.body, secrets)
+  const { code, message, details } = parseErrorBody(answer.body, secrets)
   const said = message === '' ? '' : `: ${message}`
-  const options: ServiceErrorOptions = { status, serviceCode: code }
+  const options: ServiceErrorOptions = { status, serviceCode: code, details }
   if (looksLikeHtml(answer.body)) options.fault = 'html'
   if (status === 429 || status === 503) options.retryAfterMs = waitAsked(answer)
   if (status === 429) {

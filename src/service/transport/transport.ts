@@ -11,7 +11,7 @@ import { failureOfError, type Answer } from './failures.ts'
 import { ServiceError } from '../service-error.ts'
 
 export interface TransportRequest {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** Below the base URL, with its query. */
   path: string
   /** Value of the Authorization header. */

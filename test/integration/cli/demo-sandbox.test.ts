@@ -8,7 +8,7 @@ import {
   startDemoSandbox,
   type DemoSandbox,
 } from '../../../src/cli/demo/demo-sandbox.ts'
-import { wireSearchPage } from '../../../src/service/wire.ts'
+import { wireSearchPage } from '../../../src/service/wire/page.ts'
 import { silent } from '../../support/ledger.ts'
 import { ask, tokenOf } from '../sandbox/client.ts'
 

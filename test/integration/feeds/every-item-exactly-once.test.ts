@@ -1,7 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
+import {
+  aCredentialFeed,
+  aCredentialSearch,
+  aFeed,
+  aLegacySearch,
+  anEventSearch,
+} from '../../support/feeds.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { recordsOf } from '../../support/feed-rig.ts'
@@ -77,6 +83,16 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
       sizeLimit: fc.constantFrom(10, 30, 60, 1_000),
       ignoresTimes: fc.boolean(),
     }),
+    orders: ['byTime'],
+  },
+  {
+    feed: anEventSearch({ startMs, sweep }),
+    habits: habitsOf({ ignoresTimes: fc.boolean() }),
+    orders: ['byTime'],
+  },
+  {
+    feed: aLegacySearch({ startMs, sweep }),
+    habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
   },
 ]

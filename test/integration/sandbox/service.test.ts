@@ -1,12 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { EndMode, SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import {
-  wireFullEvent,
-  wireSearchItem,
-  wireTokenGrant,
-  wireTokenTest,
-} from '../../../src/service/wire.ts'
+import { wireFullEvent, wireSearchItem } from '../../../src/service/wire/events.ts'
+import { wireTokenGrant, wireTokenTest } from '../../../src/service/wire/tokens.ts'
 import { ask, detailOf, post, searchGroup, tokenOf, uidOf, walkGroup } from './client.ts'
 
 const open: Sandbox[] = []

@@ -14,7 +14,7 @@ import type { ServiceClient } from '../../../src/service/client.ts'
 import type { AccountConfig, Tier } from '../../../src/service/config.ts'
 import { diagnoseKey } from '../../../src/service/diagnose-key.ts'
 import { ServiceError } from '../../../src/service/service-error.ts'
-import type { WireSearchPage } from '../../../src/service/wire.ts'
+import type { WireSearchPage } from '../../../src/service/wire/page.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
 import { freePort, startRedis, type TestRedis } from '../../support/redis.ts'
 import {
@@ -315,7 +315,7 @@ describe('an event', () => {
     ['among items', { items: [{ metadata: { uid: 'other' }, data: { x: 1 } }, event] }],
   ])('%s is understood', async (_title, body) => {
     service.answer(() => json(200, body))
-    expect(await detail(aReplica().client)).toEqual({ kind: 'detail', data: { title: 't' } })
+    expect(await detail(aReplica().client)).toMatchObject({ kind: 'detail', data: { title: 't' } })
     expect(server.requests.at(-1)?.path).toBe('/firework/v4/events/?uid=paste%2Fa%2Fb%20c')
   })
 

@@ -114,6 +114,48 @@ describe('slots of a tier', () => {
   })
 })
 
+describe('a patient process', () => {
+  test('takes a slot that nobody has asked for, and none that others wait for', async () => {
+    const keys = freshKeys()
+    expect((await reserve(keys, known, second, 10)).wait).toBe(0)
+    const refused = await reserve(keys, known, second, 10)
+    expect(refused.slot).toBe(0)
+    expect(refused.wait).toBeGreaterThan(0)
+    expect(refused.wait).toBeLessThanOrEqual(second)
+  })
+
+  test('gets every tenth slot of a tier that is never free', async () => {
+    const keys = freshKeys()
+    const order: string[] = []
+    for (let round = 0; round < 30; round += 1) {
+      await reserve(keys, known, 100 * second)
+      order.push('feed')
+      const { slot } = await reserve(keys, known, 100 * second, 10)
+      if (slot > 0) order.push('command')
+    }
+    const places = order.flatMap((who, place) => (who === 'command' ? [place] : []))
+    expect(places).toEqual([9, 19, 29])
+  })
+
+  test('is whoever asks for nothing but commands; the feeds of another process keep their pace', async () => {
+    const keys = freshKeys()
+    const [daemon, command] = [someTurns(keys, 20), someTurns(keys, 20)]
+    const stop = new AbortController()
+    const served = { feed: 0, command: 0 }
+    const ask = async (turns: Turns, kind: 'feed' | 'command'): Promise<void> => {
+      while (!stop.signal.aborted) {
+        await turns.take({ kind, name: kind, dueSinceMs: 0 }, known, { signal: stop.signal })
+        served[kind] += 1
+        if (served.feed >= 40) stop.abort()
+      }
+    }
+    const both = [ask(daemon, 'feed'), ask(daemon, 'feed'), ask(command, 'command')]
+    await Promise.allSettled(both)
+    expect(served.command).toBeGreaterThanOrEqual(3)
+    expect(served.command).toBeLessThanOrEqual(15) // half of all, were they equals
+  })
+})
+
 describe('a process that was stopped over its slot', () => {
   test('gets another slot instead of using the old one', async () => {
     const keys = freshKeys()
@@ -218,8 +260,9 @@ async function reserve(
   keys: Keys,
   lane: Lane,
   spacing: number,
+  share = 0,
 ): Promise<{ slot: number; wait: number }> {
-  const reply = await runScript(redis, 'reserve-slot', names(keys, lane), [spacing])
+  const reply = await runScript(redis, 'reserve-slot', names(keys, lane), [spacing, share])
   const [slot, wait] = reply as [number, number]
   return { slot, wait }
 }

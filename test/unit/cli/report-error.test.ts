@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { CommandError } from '../../../src/cli/command-error.ts'
 import { reportError } from '../../../src/cli/report-error.ts'
-import { createTerminal } from '../../../src/cli/terminal.ts'
+import { createTerminal, Interruption } from '../../../src/cli/terminal.ts'
 import { ConfigError } from '../../../src/config/config-error.ts'
 import { StoreError } from '../../../src/redis/store-error.ts'
 import { ServiceError } from '../../../src/service/service-error.ts'
@@ -16,7 +16,7 @@ function reported(error: unknown): { code: number; said: string } {
 }
 
 const errors: [string, Error, number][] = [
-  ['a ServiceError', new ServiceError('unavailable', 'it is down'), 1],
+  ['a ServiceError', new ServiceError('rejected', 'it is refused'), 1],
   ['a SinkError', new SinkError('gone', 'it is gone'), 1],
   ['a Redis that is away', new StoreError('unreachable', 'it is away'), 1],
   ['an unsafe Redis', new StoreError('unsafe', 'it forgets'), 2],
@@ -27,6 +27,27 @@ const errors: [string, Error, number][] = [
 
 test.each(errors)('%s is one plain message', (_name, error, code) => {
   expect(reported(error)).toEqual({ code, said: `${error.message}\n` })
+})
+
+test('a failure that may be of the key, or of the way there, says where to look', () => {
+  const { said } = reported(new ServiceError('unavailable', 'it is down'))
+  expect(said).toBe('it is down\ntocsin token test says more\n')
+})
+
+test('several wrong fields stand below each other, each once', () => {
+  const details = [
+    { loc: 'name', msg: 'empty' },
+    { loc: '', msg: 'odd' },
+  ]
+  const error = new ServiceError('invalid', 'not sent: name: empty; odd', { details })
+  expect(reported(error)).toEqual({
+    code: 2,
+    said: 'not sent: 2 fields are wrong\n  name: empty\n  odd\n',
+  })
+})
+
+test('an interruption is told by its code alone', () => {
+  expect(reported(new Interruption())).toEqual({ code: 130, said: '' })
 })
 
 test('a bug of ours shows its stack and says whose it is', () => {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createTerminal } from '../../../src/cli/terminal.ts'
+import { createTerminal, Interruption } from '../../../src/cli/terminal.ts'
 
 function streams(isTTY: boolean) {
   const make = (): PassThrough & { isTTY?: boolean } =>
@@ -38,6 +38,46 @@ test('who closes the input instead of answering has not said yes', async () => {
   const asked = createTerminal(tty).confirm('Go on?')
   tty.input.end()
   expect(await asked).toBe(false)
+})
+
+test('Ctrl-C instead of an answer is an interruption', async () => {
+  const tty = streams(true)
+  const terminal = createTerminal(tty)
+  for (const ask of ['confirm', 'askSecret'] as const) {
+    const asked = terminal[ask]('Go on?')
+    tty.input.write('\u0003')
+    await expect(asked).rejects.toThrow(Interruption)
+    expect(written(tty.errors)).toMatch(/\n$/)
+  }
+})
+
+test('a secret is typed unseen, whichever of the outputs is redirected', async () => {
+  for (const redirected of ['output', 'errors'] as const) {
+    const tty = Object.assign(streams(true), { [redirected]: new PassThrough() })
+    const asked = createTerminal(tty).askSecret('secret:')
+    tty.input.write('hush\r')
+    expect(await asked).toBe('hush')
+    const seen = redirected === 'output' ? tty.errors : tty.output
+    expect([written(seen), written(tty[redirected])]).toEqual(['secret: \n', ''])
+  }
+})
+
+test('nobody is asked for a secret who cannot see the question', async () => {
+  const { input } = streams(true)
+  const terminal = createTerminal({ ...streams(false), input })
+  await expect(terminal.askSecret('secret:')).rejects.toThrow('give it on standard input')
+})
+
+test('nothing is printed any more once standard output is broken', async () => {
+  const pipes = streams(false)
+  const terminal = createTerminal(pipes)
+  const said: string[] = []
+  pipes.output.on('data', (chunk) => said.push(String(chunk)))
+  terminal.print('found')
+  pipes.output.emit('error', new Error('EPIPE'))
+  terminal.print('lost')
+  expect(terminal.unheard.aborted).toBe(true)
+  expect(said.join('')).toBe('found\n')
 })
 
 test('results go to standard output, everything else to standard error', () => {

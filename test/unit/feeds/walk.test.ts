@@ -9,7 +9,7 @@ import {
   walkFor,
 } from '../../../src/feeds/walk.ts'
 import { bodyWithCursor } from '../../../src/feeds/walk-body.ts'
-import type { WireSearchBody } from '../../../src/service/wire.ts'
+import type { GroupSearchBody } from '../../../src/service/wire/events.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import { aFeed, aFeedState } from '../../support/feeds.ts'
 
@@ -20,7 +20,7 @@ function aState(overrides: Partial<FeedState> = {}): FeedState {
 }
 
 function beginOf(walk: Walk): number {
-  return Date.parse(bodyWithCursor<WireSearchBody>(walk).filters.estimated_created_at?.gte ?? '')
+  return Date.parse(bodyWithCursor<GroupSearchBody>(walk).filters?.estimated_created_at?.gte ?? '')
 }
 
 const next = fc.option(fc.constantFrom('', 'c1', 'c2', 'c3'), { nil: null })
@@ -47,8 +47,8 @@ describe('a walk', () => {
           const moved = advance(walk, shown).walk
           expect({ ...moved, cursor: null }).toEqual({ ...first, cursor: null })
           expect(moved.cursor).toBe(shown.next ? shown.next : walk.cursor)
-          const { from, ...body } = bodyWithCursor<WireSearchBody>(moved)
-          expect(body).toEqual(bodyWithCursor<WireSearchBody>(first))
+          const { from, ...body } = bodyWithCursor<GroupSearchBody>(moved)
+          expect(body).toEqual(bodyWithCursor<GroupSearchBody>(first))
           expect(from ?? null).toBe(moved.cursor)
           walk = moved
         }
@@ -76,8 +76,8 @@ describe('a walk', () => {
         const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
         const stored = JSON.parse(JSON.stringify(walk)) as Walk
         expect(walkFor(feed, aState({ walk: stored }))).toBe(stored)
-        expect(JSON.stringify(bodyWithCursor<WireSearchBody>(stored))).toBe(
-          JSON.stringify(bodyWithCursor<WireSearchBody>(walk)),
+        expect(JSON.stringify(bodyWithCursor<GroupSearchBody>(stored))).toBe(
+          JSON.stringify(bodyWithCursor<GroupSearchBody>(walk)),
         )
       }),
     )

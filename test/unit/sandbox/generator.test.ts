@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wireFullEvent, wireSearchItem } from '../../../src/service/wire.ts'
+import { wireFullEvent, wireSearchItem } from '../../../src/service/wire/events.ts'
 import { fullEventOf } from '../../../src/sandbox/api/full-event.ts'
 import { instantOf } from '../../../src/sandbox/api/search-body.ts'
 import { searchItemOf } from '../../../src/sandbox/api/search-item.ts'

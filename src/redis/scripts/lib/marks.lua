@@ -4,14 +4,16 @@ local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
 local bucket_fill = 250 -- under set-max-intset-entries (512), above it a bucket costs six times as much
 
-local function open_weeks(horizon)
+local function open_weeks(horizon, reads_only)
   local weeks = {}
   local oldest = math.floor((now - horizon) / week_ms)
   local stored = redis.call('HGETALL', key('weeks'))
   for i = 1, #stored, 2 do
     local week = tonumber(stored[i])
     if week and week < oldest then
-      redis.call('HDEL', key('weeks'), stored[i], stored[i] .. ':n')
+      if not reads_only then
+        redis.call('HDEL', key('weeks'), stored[i], stored[i] .. ':n')
+      end
     elseif week then
       weeks[#weeks + 1] = { week = week, buckets = tonumber(stored[i + 1]) }
     end
@@ -49,6 +51,28 @@ local function write_mark(weeks, mark, horizon)
     redis.call('HINCRBY', key('weeks'), this_week .. ':n', 1)
     redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
   end
+end
+
+-- Whether the mark is known; it stays as it is.
+local function has_mark(weeks, mark)
+  for _, entry in ipairs(weeks) do
+    if redis.call('SISMEMBER', bucket_key(entry.week, entry.buckets, mark.b), mark.m) == 1 then
+      return true
+    end
+  end
+  return false
+end
+
+-- Whether it was known until now.
+local function erase_mark(weeks, mark)
+  local was_known = false
+  for _, entry in ipairs(weeks) do
+    if redis.call('SREM', bucket_key(entry.week, entry.buckets, mark.b), mark.m) == 1 then
+      redis.call('HINCRBY', key('weeks'), entry.week .. ':n', -1)
+      was_known = true
+    end
+  end
+  return was_known
 end
 
 -- Whether the mark is known. One that was last seen over half the horizon ago is written again.

@@ -1,0 +1,167 @@
+/**
+ * Compares what the service shows of a window with the ledger: every event shown must be taken in, or
+ * stand in the quarantine. It changes nothing but what it remembers of its own.
+ */
+import type { PolledFeed } from '../feeds/polled-feed.ts'
+import { sortPage, type Sorting } from '../feeds/sort-page.ts'
+import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
+import type { Book } from '../ledger/book.ts'
+import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
+import { findExtra } from './find-extra.ts'
+import type { AuditResult, AuditWindow, Finding } from './finding.ts'
+import { lookUp, type LedgerWord } from './look-up.ts'
+import { pagesOf, type AuditTurn, type PageOptions } from './pages.ts'
+import { readSightings, writeSightings, type Sightings } from './sightings.ts'
+
+export interface AuditOptions extends PageOptions, Pick<Sorting, 'plan' | 'pairIdOf' | 'seal'> {
+  book: Book
+  /** Whether findings keep the events, for a repair. */
+  keepsEvents?: boolean
+}
+
+/** How many findings at most keep their events. */
+const mostKept = 1_000
+
+/**
+ * Page by page: yields how many events were shown so far, so that the caller may pause in between.
+ * Throws ServiceError and AuditError.
+ */
+export async function* auditFeed(
+  options: AuditOptions,
+  feed: PolledFeed,
+  window: AuditWindow,
+  turn: AuditTurn,
+): AsyncGenerator<number, AuditResult> {
+  const { book, clock } = options
+  const begunMs = clock.now()
+  const state = await peekFeed(book, feed.name, begunMs)
+  if (!state) throw new Error(`feed ${feed.name} has never polled`)
+  const before = await readSightings(book, feed.name)
+  const audit: Audit = { options, feed, state, window, before, begunMs, ...nothingSeen() }
+  for await (const items of pagesOf(options, feed, window, turn)) {
+    await note(audit, items)
+    yield audit.uids.size
+  }
+  const found = await stillUnknown(book, feed.name, [...audit.found.values()])
+  const malformed = await stillMalformed(audit)
+  await remember(audit, found, malformed)
+  const lost = malformed.filter((bad) => before.has(malformedId(book, bad)))
+  const shown = audit.uids.size + audit.malformed.size
+  return {
+    feed: feed.name,
+    ...window,
+    shown,
+    accounted: shown - found.length - malformed.length,
+    missing: found.filter(({ why }) => why !== 'awaited'),
+    awaited: found.filter(({ why }) => why === 'awaited'),
+    extra: await findExtra(book, { feed: feed.name, ...window, begunMs }, audit.uids),
+    malformed: lost,
+  }
+}
+
+interface Audit extends Seen {
+  options: AuditOptions
+  feed: PolledFeed
+  state: FeedState
+  window: AuditWindow
+  before: Sightings
+  begunMs: number
+}
+
+interface Seen {
+  uids: Set<string>
+  found: Map<string, Finding>
+  /** By identity: pages that are read twice show the same. */
+  malformed: Map<string, MalformedItem>
+}
+
+function nothingSeen(): Seen {
+  return { uids: new Set(), found: new Map(), malformed: new Map() }
+}
+
+/**
+ * Servers that ignore the times, and feeds without any, show more than the window. What has no creation
+ * time is not compared: nobody can say whether its record may have gone with its time.
+ */
+async function note(audit: Audit, items: readonly unknown[]): Promise<void> {
+  const { options, feed, state, window, uids, found, malformed } = audit
+  const { book, plan, pairIdOf, seal } = options
+  const sorted = sortPage(items, { feed, floorMs: state.floorMs, plan, pairIdOf, seal })
+  const events = sorted.events.filter(({ event }) => isWithin(event.createdAtMs, window))
+  const shown = events.map(({ event }) => event.uid)
+  const words = await lookUp(book, feed.name, { uids: shown })
+  for (const [at, routed] of events.entries()) {
+    uids.add(routed.event.uid)
+    const finding = findingOf(audit, routed, words.events[at])
+    if (finding) found.set(finding.uid, finding)
+  }
+  for (const bad of sorted.malformed) malformed.set(bad.identity ?? bad.raw, bad)
+}
+
+function isWithin(createdAtMs: number | null, { fromMs, toMs }: AuditWindow): boolean {
+  return createdAtMs !== null && createdAtMs >= fromMs && createdAtMs <= toMs
+}
+
+function findingOf(
+  audit: Audit,
+  routed: RoutedEvent,
+  word: LedgerWord | undefined,
+): Finding | undefined {
+  const { uid, createdAtMs } = routed.event
+  const { options, found } = audit
+  const isKept = options.keepsEvents === true && found.size < mostKept
+  const finding = { uid, createdAtMs: createdAtMs ?? 0, ...(isKept && { routed }) }
+  if (word === 'unrecorded') return { ...finding, why: 'record_gone' }
+  if (word !== 'unknown') return undefined
+  return { ...finding, why: isAwaited(audit, routed) ? 'awaited' : 'never_taken_in' }
+}
+
+/**
+ * Whether it may have become visible after the feed had passed its place for the last time: the tail,
+ * and for what arrives late the sweep. Without a match time it became visible when an audit first saw it.
+ */
+function isAwaited({ feed, state, before, begunMs }: Audit, { event }: RoutedEvent): boolean {
+  const visibleMs = event.matchedAtMs ?? before.get(event.uid) ?? begunMs
+  const passedMs = feed.sweep ? state.sweep.lastBegunMs : state.lastCaughtUpMs
+  return visibleMs > (passedMs ?? 0)
+}
+
+/** What the daemon took in meanwhile is no finding. */
+export async function stillUnknown(
+  book: Book,
+  feed: string,
+  findings: readonly Finding[],
+): Promise<Finding[]> {
+  const still: Finding[] = []
+  for (let at = 0; at < findings.length; at += 100) {
+    const some = findings.slice(at, at + 100)
+    const words = await lookUp(book, feed, { uids: some.map(({ uid }) => uid) })
+    still.push(...some.filter((_one, place) => words.events[place] !== 'taken'))
+  }
+  return still
+}
+
+async function stillMalformed({ options, feed, malformed }: Audit): Promise<MalformedItem[]> {
+  const all = [...malformed.values()]
+  const words = await lookUp(options.book, feed.name, { uids: [], malformed: all })
+  return all.filter((_one, at) => words.malformed[at] === 'unknown')
+}
+
+async function remember(
+  { options, feed, before, begunMs }: Audit,
+  found: readonly Finding[],
+  malformed: readonly MalformedItem[],
+): Promise<void> {
+  const { book } = options
+  const ids = [
+    ...found.filter(({ why }) => why !== 'record_gone').map(({ uid }) => uid),
+    ...malformed.map((bad) => malformedId(book, bad)),
+  ]
+  const seen = new Map(ids.map((id) => [id, before.get(id) ?? begunMs]))
+  await writeSightings(book, feed.name, seen)
+}
+
+/** No uid: it has a space. */
+function malformedId({ digests }: Book, { raw, identity = raw }: MalformedItem): string {
+  return `malformed ${digests.recordId(identity)}`
+}

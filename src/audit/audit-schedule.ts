@@ -1,0 +1,136 @@
+/**
+ * Audits feeds as their configuration says, on the requests that feeds leave over. One replica at a time
+ * audits a feed; an audit that ends early begins anew.
+ */
+import { randomUUID } from 'node:crypto'
+import type { PolledFeed } from '../feeds/polled-feed.ts'
+import { peekFeed } from '../ledger/feed-state.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { ServiceError } from '../service/service-error.ts'
+import { AuditError } from './audit-error.ts'
+import { auditFeed, type AuditOptions } from './audit-feed.ts'
+import {
+  holdAudit,
+  noteFailure,
+  noteOf,
+  readAuditNotes,
+  readFailures,
+  releaseAudit,
+  writeAuditNote,
+} from './audit-log.ts'
+import { auditWindow } from './audit-window.ts'
+import type { AuditResult } from './finding.ts'
+
+export interface AuditScheduleOptions {
+  feeds: readonly PolledFeed[]
+  partsOf: (feed: PolledFeed) => AuditOptions
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  isActive: () => boolean
+}
+
+export interface AuditSchedule {
+  /** Audits the feed that is due, to its end. Throws what Redis throws. */
+  auditOnce(signal: AbortSignal, alive: () => void): Promise<void>
+}
+
+/** After a failure the next try comes so much later, ms; twice as much after each, up to a day. */
+const retryMs = 10 * 60_000
+const longestRetryMs = 86_400_000
+
+/** How often a wait for the service says that the process lives, and that the audit goes on, ms. */
+const aliveMs = 15_000
+
+export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedule {
+  const { redis, keys, clock, logger, isActive } = options
+  const holder = randomUUID()
+
+  /** False: there is nothing to compare yet. */
+  async function audit(
+    feed: PolledFeed,
+    signal: AbortSignal,
+    alive: () => Promise<boolean>,
+  ): Promise<boolean> {
+    const parts = options.partsOf(feed)
+    const state = await peekFeed(parts.book, feed.name, clock.now())
+    const window = auditWindow(parts.book, feed, state, feed.audit?.backMs ?? 0)
+    if (typeof window === 'string' || state?.paused) return false
+    const steps = auditFeed(parts, feed, window, { kind: 'sweep', signal })
+    for (;;) {
+      const step = await whileAlive(clock, steps.next(), alive)
+      if (step.done) await tell(feed, step.value)
+      if (step.done || !(await alive())) return true
+    }
+  }
+
+  async function tell({ name }: PolledFeed, result: AuditResult): Promise<void> {
+    const note = noteOf(result, clock.now())
+    await writeAuditNote(redis, keys, name, note)
+    const uids = result.missing.slice(0, 20).map(({ uid }) => uid)
+    if (note.missing === 0) logger.info({ feed: name, ...note }, 'audit ended')
+    else logger.error({ feed: name, ...note, uids }, 'an audit found events that are missing')
+  }
+
+  async function fail({ name }: PolledFeed, error: unknown): Promise<void> {
+    if (!(error instanceof ServiceError || error instanceof AuditError)) throw error
+    const { count } = (await readFailures(redis, keys))[name] ?? { count: 0 }
+    await noteFailure(redis, keys, name, { count: count + 1, lastMs: clock.now() })
+    logger.warn({ feed: name, err: error }, 'audit failed')
+  }
+
+  return {
+    async auditOnce(signal, alive) {
+      for (const feed of isActive() ? await dueFeeds(options) : []) {
+        const lease = { feed: feed.name, holder }
+        if (!(await holdAudit(redis, keys, lease))) continue
+        try {
+          const isOurs = async (): Promise<boolean> => {
+            alive()
+            return isActive() && holdAudit(redis, keys, lease)
+          }
+          if (await audit(feed, signal, isOurs)) return
+        } catch (error) {
+          if (!signal.aborted) await fail(feed, error)
+        } finally {
+          await releaseAudit(redis, keys, lease)
+        }
+      }
+    },
+  }
+}
+
+async function dueFeeds({
+  feeds,
+  redis,
+  keys,
+  clock,
+}: AuditScheduleOptions): Promise<PolledFeed[]> {
+  const [notes, failures] = [await readAuditNotes(redis, keys), await readFailures(redis, keys)]
+  const nowMs = clock.now()
+  return feeds.filter(({ name, audit }) => {
+    if (!audit) return false
+    const { count, lastMs } = failures[name] ?? { count: 0, lastMs: 0 }
+    const pauseMs = count === 0 ? 0 : Math.min(longestRetryMs, retryMs * 2 ** (count - 1))
+    return nowMs >= lastMs + pauseMs && nowMs >= (notes[name]?.endedAtMs ?? 0) + audit.everyMs
+  })
+}
+
+async function whileAlive<T>(
+  clock: Clock,
+  work: Promise<T>,
+  alive: () => Promise<boolean>,
+): Promise<T> {
+  const over = new AbortController()
+  const ended = work.finally(() => over.abort())
+  ended.catch(() => undefined)
+  while (!over.signal.aborted) {
+    await alive()
+    await Promise.race([ended.catch(() => undefined), clock.sleep(aliveMs, over.signal)])
+  }
+  return ended
+}

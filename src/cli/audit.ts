@@ -1,0 +1,174 @@
+import { InvalidArgumentError, Option, Command } from 'commander'
+import { AuditError } from '../audit/audit-error.ts'
+import { auditFeed } from '../audit/audit-feed.ts'
+import { noteOf, readAuditNotes, writeAuditNote } from '../audit/audit-log.ts'
+import { auditWindow } from '../audit/audit-window.ts'
+import type { AuditResult, AuditWindow, Finding } from '../audit/finding.ts'
+import { repair } from '../audit/repair.ts'
+import { buildAuditParts, type AuditParts } from '../app/build-audits.ts'
+import { collectingSinks } from '../app/build-flusher.ts'
+import { buildSecrets } from '../app/build-secrets.ts'
+import { buildSink } from '../app/build-sinks.ts'
+import { polledFeeds } from '../app/polled-feeds.ts'
+import type { Shared } from '../app/shared.ts'
+import type { Config } from '../config/config.ts'
+import type { PolledFeed } from '../feeds/polled-feed.ts'
+import { peekFeed } from '../ledger/feed-state.ts'
+import { createRouter } from '../routing/router.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { duration } from '../runtime/config-fields.ts'
+import type { Sink } from '../sinks/sink.ts'
+import { auditJson, auditLines, type AuditReport } from './audit-words.ts'
+import { ServiceError } from '../service/service-error.ts'
+import { findNamed } from './command-error.ts'
+import { loadConfigFile } from './config-file.ts'
+import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { bookOf, withLedger, type OpenLedger } from './open-ledger.ts'
+import { withService } from './with-service.ts'
+
+interface AuditCommandOptions extends CommonOptions {
+  feed?: string
+  since: number
+  repair?: boolean
+}
+
+export function auditCommand(context: Context): Command {
+  return addCommonOptions(new Command('audit'))
+    .description(
+      'compare what the service shows with the ledger; exits 1 while anything is missing',
+    )
+    .option('--feed <name>', 'only this feed')
+    .addOption(
+      new Option('--since <duration>', 'how far back').argParser(span).default(7 * dayMs, '7d'),
+    )
+    .option('--repair', 'take in what is missing; a running daemon delivers it')
+    .action((options: AuditCommandOptions) => audit(context, options))
+}
+
+const dayMs = 86_400_000
+const spanField = duration('How far back.', '1m')
+
+function span(text: string): number {
+  const parsed = spanField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a number and its unit, such as 12h or 7d.')
+}
+
+async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const feeds = polledFeeds(config)
+  const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
+  const reports = await withLedger(config, (ledger) =>
+    withService(config, ledger, (service, shared) =>
+      withSinks(config, shared, async (sinks) => {
+        const router = createRouter(config.route)
+        const collecting = { sinks: collectingSinks(shared, sinks) }
+        const delivery = { router, collecting, secrets: buildSecrets(shared) }
+        const partsOf = buildAuditParts(shared, service, delivery)
+        const asked = { context, options, config, ledger, partsOf }
+        const found: AuditReport[] = []
+        for (const feed of chosen) found.push(await auditOne(asked, feed))
+        return found
+      }),
+    ),
+  )
+  print(context, options, {
+    json: reports.map(auditJson),
+    lines: () => reports.flatMap((report) => auditLines(context.terminal, report)),
+  })
+  if (reports.some(isNotClean)) context.exitCode = 1
+}
+
+function isNotClean(report: AuditReport): boolean {
+  if ('failed' in report) return true
+  if (!('result' in report)) return false
+  const { result, left } = report
+  return left ? left.length > 0 : result.missing.length + result.malformed.length > 0
+}
+
+interface Auditing {
+  context: Context
+  options: AuditCommandOptions
+  config: Config
+  ledger: OpenLedger
+  partsOf: AuditParts
+}
+
+/** What fails of one feed is told with what was found of the others. */
+async function auditOne(auditing: Auditing, feed: PolledFeed): Promise<AuditReport> {
+  const { context, options, partsOf } = auditing
+  const { book, clock } = partsOf(feed)
+  const state = await peekFeed(book, feed.name, clock.now())
+  const window = auditWindow(book, feed, state, options.since)
+  if (typeof window === 'string') return { feed, why: window }
+  try {
+    const result = await runAudit(auditing, feed, window)
+    if (options.repair !== true) return { feed, result }
+    return { feed, result, left: await mend(auditing, feed, result) }
+  } catch (error) {
+    const isTold = error instanceof ServiceError || error instanceof AuditError
+    if (!isTold || context.stop.aborted) throw error
+    return { feed, failed: error.message }
+  } finally {
+    context.terminal.progress('')
+  }
+}
+
+async function runAudit(
+  auditing: Auditing,
+  feed: PolledFeed,
+  window: AuditWindow,
+): Promise<AuditResult> {
+  const { context, options, partsOf } = auditing
+  const parts = { ...partsOf(feed), keepsEvents: options.repair === true }
+  const steps = auditFeed(parts, feed, window, { kind: 'command', signal: context.stop })
+  for (;;) {
+    const step = await steps.next()
+    if (!step.done) {
+      context.terminal.progress(`${feed.name}: ${step.value} compared`)
+      continue
+    }
+    await note(auditing, step.value)
+    return step.value
+  }
+}
+
+/** What metrics go by is not made better by a look at less. */
+async function note({ ledger: { redis, keys } }: Auditing, result: AuditResult): Promise<void> {
+  const before = (await readAuditNotes(redis, keys))[result.feed]
+  if (before && before.fromMs < result.fromMs && before.missing > 0) return
+  await writeAuditNote(redis, keys, result.feed, noteOf(result, systemClock.now()))
+}
+
+/** What is missing still; the note that metrics go by then says so. */
+async function mend(auditing: Auditing, feed: PolledFeed, result: AuditResult): Promise<Finding[]> {
+  const { config, ledger, partsOf } = auditing
+  const { clock, plan } = partsOf(feed)
+  const batchWaits = new Map(config.sinks.map((sink) => [sink.name, 'batch' in sink && sink.batch]))
+  const options = {
+    book: bookOf(ledger, feed.account),
+    clock,
+    plan,
+    batchWaitMs(name: string) {
+      const batch = batchWaits.get(name)
+      return batch ? batch.waitMs : undefined
+    },
+    queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
+  }
+  const left = await repair(options, feed, result)
+  await note(auditing, { ...result, missing: left, malformed: [] })
+  return left
+}
+
+async function withSinks<Result>(
+  { sinks: configured }: Config,
+  environment: Shared,
+  work: (sinks: ReadonlyMap<string, Sink>) => Promise<Result>,
+): Promise<Result> {
+  const sinks = new Map(configured.map((sink) => [sink.name, buildSink(sink, environment)]))
+  try {
+    return await work(sinks)
+  } finally {
+    await Promise.all([...sinks.values()].map((sink) => sink.close()))
+  }
+}

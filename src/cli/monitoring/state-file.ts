@@ -1,0 +1,195 @@
+/**
+ * What `assets apply` remembers from run to run, since the API lists no assets and shows none: ids, what
+ * was written, what came back. The file is either the old one or the new one, and nobody else's to read.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { CommandError } from '../command-error.ts'
+
+const text = z.string()
+const fields = z.record(text, z.unknown())
+
+const policyContent = z.object({ name: text, type: text, value: fields })
+export type PolicyContent = z.infer<typeof policyContent>
+
+const knownAsset = z.object({
+  id: z.int().min(1),
+  /** The fields of the file as they were sent last; null of an asset that was adopted. */
+  written: fields.nullable(),
+  /** As last seen; null: not known, of an asset that was adopted and not looked at. */
+  disabled: z.boolean().nullable(),
+  /** It was disabled because the file said so, or no longer had it; not by anybody else. */
+  disabled_by_file: z.boolean().default(false),
+  /** Names of the policies that were assigned to it from the file. */
+  policies: z.array(text),
+  /** As the service gave it last, without `data`, which the file says. */
+  returned: fields.nullable(),
+})
+export type KnownAsset = z.infer<typeof knownAsset>
+
+const knownPolicy = z.object({
+  uuid: text.min(1),
+  /** Both null of a policy that was adopted. */
+  written: policyContent.nullable(),
+  returned: policyContent.nullable(),
+})
+export type KnownPolicy = z.infer<typeof knownPolicy>
+
+/** A creation that was sent and whose answer has not come: it may have been done. */
+const intent = z.object({ kind: z.enum(['asset', 'policy']), name: text, at: text })
+export type Intent = z.infer<typeof intent>
+
+const content = z.object({
+  assets: z.record(text, knownAsset),
+  policies: z.record(text, knownPolicy),
+  /** Policies that another one has replaced, and that are still to be deleted. */
+  retired: z.array(z.object({ name: text, uuid: text.min(1) })),
+  pending: intent.nullable(),
+})
+export type MonitoringState = z.infer<typeof content>
+
+const format = 'tocsin monitoring state'
+const version = 1
+const heading = z.object({ format: z.literal(format), version: z.number() })
+const owner = z.object({ account: z.object({ name: text, base_url: text }) })
+
+/** By its name in the file, which may be one that every object knows. */
+export function assetIn({ assets }: MonitoringState, key: string): KnownAsset | undefined {
+  return Object.hasOwn(assets, key) ? assets[key] : undefined
+}
+
+export function policyIn({ policies }: MonitoringState, key: string): KnownPolicy | undefined {
+  return Object.hasOwn(policies, key) ? policies[key] : undefined
+}
+
+export function withoutPolicy(state: MonitoringState, key: string): MonitoringState {
+  const policies = Object.entries(state.policies).filter(([name]) => name !== key)
+  const assets = Object.entries(state.assets).map(([name, known]): [string, KnownAsset] => [
+    name,
+    { ...known, policies: known.policies.filter((policy) => policy !== key) },
+  ])
+  return {
+    ...state,
+    policies: Object.fromEntries(policies),
+    assets: Object.fromEntries(assets),
+  }
+}
+
+/** It was adopted, and nothing of it has come back yet. */
+export function isUnseen({ disabled, returned }: KnownAsset): boolean {
+  return disabled === null || returned === null
+}
+
+export const emptyState: MonitoringState = { assets: {}, policies: {}, retired: [], pending: null }
+
+export interface StateFile {
+  readonly path: string
+  /** As it is on disk. */
+  current(): MonitoringState
+  /** Replaces it; throws CommandError where somebody else has changed it meanwhile. */
+  save(state: MonitoringState): void
+}
+
+export interface StateOwner {
+  name: string
+  baseUrl: string
+}
+
+/** Throws CommandError where the file is torn, something else, or of another account. */
+export function openStateFile(path: string, { name, baseUrl }: StateOwner): StateFile {
+  let seen = readIfThere(path)
+  let state = seen === undefined ? emptyState : stateIn(seen, path, { name, baseUrl })
+  return {
+    path,
+    current: () => state,
+    save(next) {
+      if (readIfThere(path) !== seen) {
+        throw mistake(path, 'another run has changed it meanwhile; run again')
+      }
+      const account = { name, base_url: baseUrl }
+      const written = `${JSON.stringify({ format, version, account, ...next }, null, 2)}\n`
+      replaceFile(path, written, seen === undefined)
+      seen = written
+      state = next
+    },
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    if (codeOf(cause) === 'ENOENT') return undefined
+    throw mistake(path, `cannot be read (${codeOf(cause)})`, cause)
+  }
+}
+
+function stateIn(written: string, path: string, { name, baseUrl }: StateOwner): MonitoringState {
+  const json = jsonIn(written, path)
+  const head = heading.safeParse(json)
+  if (!head.success) throw mistake(path, `not a state of assets apply; ${another}`)
+  if (head.data.version !== version) {
+    throw mistake(path, `it has format ${head.data.version}, this version writes ${version}`)
+  }
+  const parsed = content.extend(owner.shape).safeParse(json)
+  if (!parsed.success) throw torn(path, parsed.error)
+  const { account, ...state } = parsed.data
+  if (account.name === name && account.base_url === baseUrl) return state
+  const whose = `account ${account.name} at ${account.base_url}`
+  const remedy = 'ask that one, or give this one a state of its own with --state'
+  throw mistake(path, `it is of ${whose}, not of ${name} at ${baseUrl}; ${remedy}`)
+}
+
+function jsonIn(written: string, path: string): unknown {
+  try {
+    return JSON.parse(written) as unknown
+  } catch (cause) {
+    throw torn(path, cause)
+  }
+}
+
+const another = 'name another file with --state'
+
+function torn(path: string, cause: unknown): CommandError {
+  const remedy = 'put back an earlier one; without it, every asset would be created again'
+  return mistake(path, `the state is torn; ${remedy}`, cause)
+}
+
+function mistake(path: string, problem: string, cause?: unknown): CommandError {
+  return new CommandError('mistake', `${path}: ${problem}`, { cause })
+}
+
+/** Once something is remembered, another file would mean to create it all again. */
+function replaceFile(path: string, written: string, isFirst: boolean): void {
+  const next = `${path}.new`
+  try {
+    const file = openSync(next, 'w', 0o600)
+    try {
+      writeFileSync(file, written)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    renameSync(next, path)
+    syncFolder(dirname(path))
+  } catch (cause) {
+    const remedy = `make the folder writable${isFirst ? `, or ${another}` : ''}`
+    const problem = `cannot be written (${codeOf(cause)}); ${remedy}`
+    throw new CommandError('refused', `${path}: ${problem}`, { cause })
+  }
+}
+
+/** Else a power cut may bring the old file back. */
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}

@@ -1,0 +1,28 @@
+import { buildService, type Service } from '../app/build-service.ts'
+import type { Shared } from '../app/shared.ts'
+import type { Config } from '../config/config.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { createMetrics } from '../runtime/metrics.ts'
+import { quiet } from './context.ts'
+import type { OpenLedger } from './open-ledger.ts'
+
+/**
+ * The service as a running daemon asks it, for one command: under the same limits, which Redis keeps.
+ * Throws whatever `work` throws.
+ */
+export async function withService<Result>(
+  config: Config,
+  ledger: OpenLedger,
+  work: (service: Service, shared: Shared) => Promise<Result>,
+): Promise<Result> {
+  const parts = { clock: systemClock, logger: quiet }
+  const metrics = createMetrics(parts)
+  const generation = { number: 0, hash: '', isActive: false }
+  const shared: Shared = { ...parts, ...ledger, config, metrics, generation }
+  const service = buildService(shared)
+  try {
+    return await work(service, shared)
+  } finally {
+    await service.close()
+  }
+}

@@ -1,0 +1,89 @@
+/** A YAML file of the operator's, held against its schema: what it says, or every mistake in it at once. */
+import { readFileSync } from 'node:fs'
+import type { z } from 'zod'
+import type { Finding } from '../runtime/config-section.ts'
+import { ConfigError, type Mistake } from './config-error.ts'
+import { sayableKey } from './sayable-key.ts'
+import { readTree, type Path, type Source, type Tree, type TreeMistake } from './yaml-source.ts'
+
+export interface FileShape<Content> {
+  schema: z.ZodType<Content>
+  /** What one part says about another; gets the file as it is written, whatever is wrong with it. */
+  references: (file: unknown) => Finding[]
+}
+
+export interface ParsedFile<Content> {
+  content: Content
+  /** Says of what is found later where in the file it stands. */
+  place: (findings: Finding[]) => Mistake[]
+}
+
+/** Throws ConfigError. */
+export function readFileText(path: string, remedy: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    throw new ConfigError([{ file: path, line: 0, column: 0, path: '', problem, remedy }], {
+      cause,
+    })
+  }
+}
+
+/** Throws ConfigError. */
+export function parseFile<Content>(
+  text: string,
+  source: Source,
+  { schema, references }: FileShape<Content>,
+): ParsedFile<Content> {
+  const tree = readTree(text, source)
+  const mistakes = [...tree.mistakes]
+  const parsed = tree.isReadable ? schema.safeParse(tree.value) : undefined
+  if (parsed !== undefined) {
+    addUnlessBlamed(mistakes, (parsed.error?.issues ?? []).map(mistakeOf))
+    addUnlessBlamed(mistakes, references(tree.value))
+  }
+  if (mistakes.length > 0 || parsed?.data === undefined) {
+    throw new ConfigError(placed(mistakes, tree, source))
+  }
+  return { content: parsed.data, place: (findings) => placed(findings, tree, source) }
+}
+
+/** One mistake a place: what an earlier step said there holds. */
+function addUnlessBlamed(mistakes: TreeMistake[], more: TreeMistake[]): void {
+  const blamed = new Set(mistakes.map(({ path }) => JSON.stringify(path)))
+  mistakes.push(...more.filter(({ path }) => !blamed.has(JSON.stringify(path))))
+}
+
+function mistakeOf({ path, message }: z.core.$ZodIssue): TreeMistake {
+  const [problem = '', remedy = ''] = message.split('\n')
+  return { path: path.map((key) => (typeof key === 'number' ? key : String(key))), problem, remedy }
+}
+
+function placed(mistakes: TreeMistake[], tree: Tree, { file }: Source): Mistake[] {
+  return mistakes
+    .map((mistake) => ({
+      file,
+      ...tree.positionOf(mistake),
+      path: pathText(mistake.path),
+      problem: withVariables(mistake.problem, tree.variablesAt(mistake.path)),
+      remedy: mistake.remedy,
+    }))
+    .toSorted((left, right) => left.line - right.line || left.column - right.column)
+}
+
+/** Says that a value comes from the environment: it is not what the line shows. */
+function withVariables(problem: string, variables: readonly string[]): string {
+  if (variables.length === 0 || problem.startsWith('the variable ')) return problem
+  const said = problem === 'missing' ? 'empty' : problem
+  return `${said} (after replacing ${variables.map((name) => `\${${name}}`).join(', ')})`
+}
+
+function pathText(path: Path): string {
+  return path
+    .map((key, index) =>
+      typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${sayableKey(key)}`,
+    )
+    .join('')
+}

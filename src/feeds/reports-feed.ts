@@ -1,0 +1,132 @@
+/**
+ * Reports that are being made: each request is asked about until it ends or its time is over, ever more
+ * seldom, and what became of it is one event. What is known of each request stands in the walk's notes.
+ */
+import type { Walk } from '../ledger/feed-state.ts'
+import { ServiceError } from '../service/service-error.ts'
+import type { WireReport } from '../service/wire/reports.ts'
+import type { ReportsFeedConfig } from './config.ts'
+import type { FeedPage, FeedRequest, FeedType } from './feed-type.ts'
+import { maskSecrets } from './mask-secrets.ts'
+import { parseReport } from './parse-report.ts'
+import type { Polled } from './polled-feed.ts'
+
+type ReportsFeed = Polled<ReportsFeedConfig>
+
+/** What a request came to. */
+export interface ReportEnd {
+  requestId: string
+  outcome: 'completed' | 'failed' | 'refused' | 'overdue'
+  report: WireReport | null
+}
+
+export const reportsFeed: FeedType<ReportsFeed> = {
+  pageSizes: [1],
+  asked: () => [], // requests come and go: what is known of the others stays
+  body: (_feed, _span, size) => ({ size }),
+  fetch: askAll,
+  parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportEnd, feed.severity) }),
+  keptOfMalformed: maskSecrets,
+  unordered: {
+    note: (walk, page) => ({ ...walk.notes, ...(page['asked'] as Notes | undefined) }),
+    endsWhenKnown: () => false,
+    following: ({ walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
+  },
+}
+
+/** Of a request that is being asked about. */
+interface Progress {
+  sinceMs: number
+  asked: number
+  nextMs: number
+  /** Its end was taken in, or nobody asks any more. */
+  isOver: boolean
+  /** That it is overdue was told; it is asked about all the same. */
+  isOverdue?: boolean
+}
+type Notes = Record<string, Progress>
+
+/** Nobody waits longer for the next look than so many times the first wait. */
+const slowest = 20
+/** A request that the service does not know yet may be known at the next look. */
+const looksUntilRefused = 3
+/** So many time-outs after its beginning an overdue report is given up. */
+const lastTimeout = 24
+
+async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
+  const { nowMs, walk } = request
+  const asked: Notes = {}
+  const items: ReportEnd[] = []
+  let answered = 0
+  let failure: ServiceError | undefined
+  for (const requestId of feed.requests) {
+    const known = progressOf(walk, requestId) ?? startedAt(nowMs)
+    if (known.isOver || known.nextMs > nowMs) continue
+    const state = await stateOf(feed, request, requestId)
+    if (state instanceof ServiceError) failure ??= state
+    else answered += 1
+    if (state instanceof ServiceError && isOfAll(state)) break
+    const step = nextProgress(feed, known, { requestId, state, nowMs })
+    asked[requestId] = step.progress
+    if (step.end) items.push(step.end)
+  }
+  if (failure && answered === 0) throw failure // what was answered is taken in, whatever else failed
+  return { page: { items, next: null, asked }, requestedAtMs: nowMs }
+}
+
+/** Another request would fare no better: a 429, a refused key, a stop. */
+function isOfAll({ reason, status }: ServiceError): boolean {
+  return reason === 'rate_limited' || (reason === 'auth' && status !== 403)
+}
+
+type RequestState = ReportEnd | 'processing' | 'unknown' | ServiceError
+
+/** A completed report that is not there yet counts as one in the making. */
+async function stateOf(
+  feed: ReportsFeed,
+  { client, turn, signal }: FeedRequest,
+  requestId: string,
+): Promise<RequestState> {
+  try {
+    const asked = { requestId, turn, tier: feed.tier, signal }
+    const { status, report } = await client.getReportRequest(asked)
+    if (status === 'completed' && report) return { requestId, outcome: 'completed', report }
+    if (status === 'processing' || status === 'completed') return 'processing'
+    return { requestId, outcome: 'failed', report: null }
+  } catch (error) {
+    if (!(error instanceof ServiceError) || signal.aborted) throw error
+    return error.reason === 'rejected' ? 'unknown' : error
+  }
+}
+
+function nextProgress(
+  feed: ReportsFeed,
+  known: Progress,
+  { requestId, state, nowMs }: { requestId: string; state: RequestState; nowMs: number },
+): { progress: Progress; end: ReportEnd | undefined } {
+  const asked = known.asked + 1
+  const waitMs = feed.everyMs * Math.min(slowest, 1.5 ** known.asked)
+  const progress = { ...known, asked, nextMs: nowMs + Math.floor(waitMs) }
+  if (typeof state === 'object' && 'outcome' in state) {
+    return { progress: { ...progress, isOver: true }, end: state }
+  }
+  if (state === 'unknown' && asked >= looksUntilRefused) {
+    const end: ReportEnd = { requestId, outcome: 'refused', report: null }
+    return { progress: { ...progress, isOver: true }, end }
+  }
+  const lastedMs = nowMs - known.sinceMs
+  const isOver = lastedMs >= lastTimeout * feed.timeoutMs
+  if (known.isOverdue || lastedMs < feed.timeoutMs) {
+    return { progress: { ...progress, isOver }, end: undefined }
+  }
+  const end: ReportEnd = { requestId, outcome: 'overdue', report: null }
+  return { progress: { ...progress, isOver, isOverdue: true }, end }
+}
+
+function progressOf({ notes }: Walk, requestId: string): Progress | undefined {
+  return (notes as Notes | undefined)?.[requestId]
+}
+
+function startedAt(nowMs: number): Progress {
+  return { sinceMs: nowMs, asked: 0, nextMs: nowMs, isOver: false }
+}

@@ -1,0 +1,207 @@
+/** Feeds of what global searches for events find: the v4 search, and the legacy one. */
+import { z } from 'zod'
+import {
+  duration,
+  flag,
+  list,
+  refusal,
+  text,
+  textField,
+  wholeNumber,
+  word,
+} from '../runtime/config-fields.ts'
+import { byType, foreignKeys, section } from '../runtime/config-section.ts'
+import { legacyEventActions, legacyTypes } from '../service/wire/enumerations.ts'
+import { detailKey, severityFilter, typeFilter } from './events-feed-config.ts'
+import {
+  commonKeys,
+  commonOf,
+  labelNames,
+  quotaReserveKey,
+  tierKey,
+  windowSweep,
+  type Written,
+} from './feed-config-parts.ts'
+import type {
+  EventSearchFeedConfig,
+  EventSearchFilters,
+  EventSearchQuery,
+  LegacyFilters,
+  LegacySearchFeedConfig,
+} from './feed-config.ts'
+
+/** Sections of the kinds of queries; the keys of each are the API's (facts.md 3.2). */
+const query: z.ZodType<EventSearchQuery> = byType(
+  [
+    kind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
+    kind('email', 'Mentions of an address.', { email: text('E-mail address.') }),
+    kind('keyword', 'Mentions of a word.', { keyword: text('Word or words.') }),
+    kind('query_string', 'A query in Lucene syntax.', { query_string: luceneText(10_000) }),
+    kind('username', 'Mentions of a user name.', { username: text('User name.') }),
+    kind('github_repository', 'Mentions of a repository.', {
+      repo_owner: text('Owner of the repository.'),
+      repo_name: text('Name of the repository.'),
+    }),
+    kind('brand', 'Mentions of a brand.', { name: text('Name of the brand.') }),
+    kind('name', 'Mentions of a person.', {
+      first_name: text('First name.'),
+      last_name: text('Last name.'),
+      is_strict: flag('Only the two names side by side.').optional(),
+    }),
+    kind('bin', 'Cards by their first digits.', { bin: text('The digits, in quotes.') }),
+    kind('ip', 'Mentions of an address or a network.', { ip: text('IP address.') }),
+    kind('azure_tenant', 'Mentions of an Azure tenant.', { tenant_id: text('Id of the tenant.') }),
+  ],
+  {
+    known: [
+      'domain',
+      'email',
+      'keyword',
+      'query_string',
+      'username',
+      'github_repository',
+      'brand',
+      'name',
+      'bin',
+      'ip',
+      'azure_tenant',
+    ],
+    later: {
+      secret: 'a secret does not belong in a configuration file',
+      credentials: 'a password does not belong in a configuration file',
+    },
+  },
+)
+
+function kind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
+  type: Type,
+  describe: string,
+  shape: Shape,
+) {
+  return section({ type: z.literal(type).meta({ description: describe }), ...shape }, { describe })
+}
+
+function luceneText(most: number): z.ZodType<string> {
+  return textField({
+    describe: `In Lucene query syntax, at most ${most} characters.`,
+    remedy: "write a query in quotes, such as 'acme AND type:paste'",
+    parse: (input) =>
+      input.length <= most ? input : refusal('too long', `write at most ${most} characters`),
+  })
+}
+
+const filters = section(
+  { severity: severityFilter.optional(), type: typeFilter.optional() },
+  { describe: 'What the service is asked for; nothing else arrives.' },
+)
+  .transform((file): EventSearchFilters => {
+    const severity = file.severity as EventSearchFilters['severity'] // refused where it is none
+    return {
+      ...(severity === undefined ? {} : { severity }),
+      ...(file.type === undefined ? {} : { type: file.type }),
+    }
+  })
+  .prefault({})
+
+const ofOtherFeeds = {
+  severity: "remove the line: the event's own severity counts",
+  identifier: 'write query and what to search for: a search reads no identifier',
+  identifier_group: 'write query and what to search for, or type: events',
+  dedupe: 'remove the line: the top-level dedupe holds for events',
+  requests: 'remove the line, or write type: reports',
+} as const
+
+/** What both have besides type, query and filters. */
+const searchKeys = {
+  quota_reserve: quotaReserveKey,
+  ...commonKeys,
+  // each poll costs one search of the month's quota
+  every: duration('The longest time between polls.', '5s').prefault('1h'),
+  tier: tierKey('search'),
+  sweep: windowSweep('24h'),
+  detail: detailKey,
+  ...foreignKeys(ofOtherFeeds),
+}
+
+type SearchFile = z.output<z.ZodObject<typeof searchKeys>>
+
+function searchParts(
+  file: SearchFile,
+): Omit<Written<EventSearchFeedConfig>, 'type' | 'query' | 'filters'> {
+  return {
+    quotaReserve: file.quota_reserve,
+    ...commonOf(file),
+    sweep: file.sweep,
+    detail: file.detail,
+  }
+}
+
+/** What a global search for events finds. */
+export const eventSearchFeedConfig = section(
+  {
+    type: z
+      .literal('event_search')
+      .meta({ description: 'What a global search for events finds; costs quota.' }),
+    query,
+    filters,
+    ...searchKeys,
+  },
+  { describe: 'What a global search for events finds.', rules: [labelNames] },
+).transform((file): Written<EventSearchFeedConfig> => ({
+  type: file.type,
+  query: file.query,
+  filters: file.filters,
+  ...searchParts(file),
+}))
+
+const legacyFilters = section(
+  {
+    types: list(
+      word(legacyTypes, 'Event type, or a type that contains others.'),
+      'Event types to fetch; one that contains others stands for them too.',
+      'write event types, such as [paste, illicit_networks]',
+    ).optional(),
+    experimental_types: list(
+      text('Experimental type.'),
+      'Experimental types to fetch.',
+      'write types, such as [mesh]',
+    ).optional(),
+    risks: list(
+      wholeNumber({ describe: 'Severity, 1 (info) to 5 (critical).', min: 1, max: 5 }),
+      'Severities as numbers, exactly these.',
+      'write numbers, such as [4, 5]',
+    ).optional(),
+    tags: list(text('Tag.'), 'Tags to fetch.', 'write tags, such as [vip]').optional(),
+    tags_query_operator: word(['AND', 'OR'], 'Whether all of the tags or any.').optional(),
+    event_action: word(legacyEventActions, 'What people did with the events.').optional(),
+    use_global_policies: flag("Whether the organization's policies hold.").optional(),
+    has_modified_risk_score: flag('Only events whose severity people changed.').optional(),
+    has_notes: flag('Only events with notes.').optional(),
+  },
+  { describe: 'What the service is asked for; nothing else arrives.' },
+)
+  .transform(
+    (file) =>
+      Object.fromEntries(
+        Object.entries(file).filter(([, value]) => value !== undefined),
+      ) as LegacyFilters,
+  )
+  .prefault({})
+
+/** What the legacy search finds: for what the v4 search cannot express. */
+export const legacySearchFeedConfig = section(
+  {
+    type: z.literal('legacy_search').meta({
+      description: 'What the legacy search finds; deprecated by the service; costs quota.',
+    }),
+    query: luceneText(10_000),
+    filters: legacyFilters,
+    ...searchKeys,
+  },
+  { describe: 'What the legacy search finds.', rules: [labelNames] },
+).transform((file): Written<LegacySearchFeedConfig> => ({
+  type: file.type,
+  query: file.query,
+  filters: file.filters,
+  ...searchParts(file),
+}))

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import type { Keepable } from '../state/keepable.ts'
+
+/**
+ * The monthly quota of global searches: one unit pays for a hundred results of one search, and the same
+ * search asked again within ten minutes is free (facts.md 1, row 29).
+ */
+export interface SearchQuota extends Keepable {
+  /** Pays for the results that a page of the search `key` shows, each known by its id or uid. */
+  pay(key: string, shown: readonly (string | number)[], nowMs: number): Paid
+  /** null: this sandbox counts none. Zero is the least; `overdrawn` says how many too many were made. */
+  remaining(): number | null
+  overdrawn(): number
+}
+
+export interface Paid {
+  /** How many searches are left. */
+  remaining: number
+  /** What was paid for is shown; any further result costs one more. */
+  isBatchReached: boolean
+}
+
+interface Search {
+  sinceMs: number
+  paid: number
+  shown: Set<string | number>
+}
+
+const resultsPerUnit = 100
+const graceMs = 600_000
+
+export function createSearchQuota(searches: number | null): SearchQuota {
+  const running = new Map<string, Search>()
+  let used = 0
+
+  const remaining = (): number => Math.max(0, (searches ?? 0) - used)
+  return {
+    pay(key, shown, nowMs) {
+      const known = running.get(key)
+      const search =
+        known && nowMs - known.sinceMs < graceMs
+          ? known
+          : { sinceMs: nowMs, paid: 0, shown: new Set<string | number>() }
+      running.set(key, search)
+      for (const id of shown) search.shown.add(id)
+      const due = Math.max(1, search.paid, Math.ceil(search.shown.size / resultsPerUnit))
+      used += due - search.paid
+      search.paid = due
+      return {
+        remaining: remaining(),
+        isBatchReached: search.shown.size >= due * resultsPerUnit,
+      }
+    },
+    remaining: () => (searches === null ? null : remaining()),
+    overdrawn: () => (searches === null ? 0 : Math.max(0, used - searches)),
+    snapshot: () => ({
+      used,
+      running: [...running].map(([key, { sinceMs, paid }]) => ({ key, sinceMs, paid })),
+    }),
+    restore(kept) {
+      const state = keptQuota.parse(kept)
+      used = state.used
+      for (const { key, ...search } of state.running) {
+        running.set(key, { ...search, shown: new Set() })
+      }
+    },
+  }
+}
+
+/** Which results were shown is forgotten: pages paid for show as many again for nothing. */
+const keptQuota = z.object({
+  used: z.int(),
+  running: z.array(z.object({ key: z.string(), sinceMs: z.number(), paid: z.int() })),
+})

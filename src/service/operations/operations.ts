@@ -1,0 +1,39 @@
+/** Everything that the service can be asked for, but for its tokens; one file per capability. */
+import { createAssetOperations, type AssetOperations } from './assets.ts'
+import { createCredentialOperations, type CredentialOperations } from './credentials.ts'
+import { createEventOperations, type EventOperations } from './events.ts'
+import { createLegacySearchOperations, type LegacySearchOperations } from './legacy-search.ts'
+import { createPolicyOperations, type PolicyOperations } from './policies.ts'
+import { createPolicyPaths, type PolicyPathsOptions } from './policy-paths.ts'
+import { createReportOperations, type ReportOperations } from './reports.ts'
+import { createTenantOperations, type TenantOperations } from './tenants.ts'
+import {
+  createUndescribedPolicyOperations,
+  type UndescribedPolicyOperations,
+} from './undescribed-policies.ts'
+
+export interface Operations
+  extends
+    EventOperations,
+    CredentialOperations,
+    LegacySearchOperations,
+    AssetOperations,
+    PolicyOperations,
+    UndescribedPolicyOperations,
+    ReportOperations,
+    TenantOperations {}
+
+export function createOperations(options: PolicyPathsOptions): Operations {
+  const { parts } = options
+  const paths = createPolicyPaths(options)
+  return {
+    ...createEventOperations(parts),
+    ...createCredentialOperations(parts),
+    ...createLegacySearchOperations(parts),
+    ...createAssetOperations(parts),
+    ...createPolicyOperations(parts, paths),
+    ...createUndescribedPolicyOperations(parts, paths),
+    ...createReportOperations(parts),
+    ...createTenantOperations(parts),
+  }
+}

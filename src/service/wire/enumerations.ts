@@ -1,0 +1,195 @@
+/**
+ * The service's closed lists, as its description has them. They bind what is written; what is read
+ * may hold words of later versions.
+ */
+
+export const assetTypes = [
+  'domain',
+  'name',
+  'keyword',
+  'github_repository',
+  'username',
+  'email',
+  'search_query',
+  'bin',
+  'ip',
+  'secret',
+  'azure_tenant',
+  'identity',
+] as const
+export type AssetType = (typeof assetTypes)[number]
+
+/** Search types of an asset; `ad` and `ads` may be given when it is created, not when it is replaced. */
+export const replaceSearchTypes = [
+  'forum_post',
+  'bucket',
+  'source_code_files',
+  'ransomleak',
+  'financial_data',
+  'bot',
+  'source_code_secrets',
+  'domain',
+  'stack_exchange',
+  'chat_message',
+  'leak',
+  'google',
+  'bucket_object',
+  'docker',
+  'seller',
+  'forum_profile',
+  'service',
+  'blog_post',
+  'stealer_log',
+  'forum_topic',
+  'listing',
+  'paste',
+  'social_media_account',
+  'illicit_networks',
+  'open_web',
+  'buckets',
+  'source_code',
+  'leaks',
+  'domains',
+  'forum_content',
+  'blog_content',
+  'profile',
+  'infected_devices',
+  'social_media',
+] as const
+export const createSearchTypes = [...replaceSearchTypes, 'ad', 'ads'] as const
+
+export const policyTypes = [
+  'INCLUDED_KEYWORDS',
+  'EXCLUDED_KEYWORDS',
+  'LUCENE_QUERY',
+  'ASTP_COOKIES',
+] as const
+
+/** The severities of events, the least first (facts.md 1, row 5). */
+export const eventSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
+
+export const industries = [
+  'global',
+  'transport',
+  'education',
+  'energy',
+  'finance',
+  'healthcare',
+  'manufacturing',
+  'retail',
+  'software',
+  'telecommunication',
+] as const
+
+export const orders = ['asc', 'desc'] as const
+
+export const expandFields = ['credentials', 'cookies'] as const
+export type ExpandField = (typeof expandFields)[number]
+
+export const credentialIncludes = ['known_password_id', 'auth_domains'] as const
+
+export const legacyEventActions = [
+  'default',
+  'ignored',
+  'remediated',
+  'risk_score_edited',
+  'exclude_ignored',
+  'ignored_or_remediated',
+] as const
+
+export const legacySortKeys = [
+  'created',
+  'indexed',
+  'updated',
+  'alertable-materialized',
+  'materialized',
+  'searchable',
+] as const
+
+export const legacyTypes = [
+  'attachment',
+  'listing',
+  'ransomleak',
+  'forum_post',
+  'forum_topic',
+  'forum_profile',
+  'blog_post',
+  'seller',
+  'paste',
+  'leak',
+  'chat_message',
+  'domain',
+  'bot',
+  'stealer_log',
+  'infected_devices',
+  'driller',
+  'driller_forum_topic',
+  'driller_forum_post',
+  'driller_profile',
+  'cc',
+  'ccbin',
+  'financial_data',
+  'leaked_data',
+  'leaked_file',
+  'document',
+  'account',
+  'actor',
+  'forum_content',
+  'blog_content',
+  'profile',
+  'leaked_credential',
+  'illicit_networks',
+  'open_web',
+  'domains',
+  'leaks',
+  'social_media_account',
+  'social_media',
+  'source_code',
+  'source_code_secrets_np',
+  'source_code_secrets',
+  'source_code_files',
+  'docker',
+  'stack_exchange',
+  'google',
+  'service',
+  'driller_host',
+  'buckets',
+  'bucket',
+  'bucket_object',
+  'whois',
+  'cookie',
+  'pii',
+  'experimental',
+] as const
+export type LegacyType = (typeof legacyTypes)[number]
+
+/** Types of the legacy search that contain others (service.md, Legacy search). */
+export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly LegacyType[]>>> = {
+  illicit_networks: [
+    'forum_post',
+    'financial_data',
+    'blog_post',
+    'stealer_log',
+    'bot',
+    'forum_topic',
+    'seller',
+    'listing',
+    'forum_profile',
+    'ransomleak',
+    'chat_message',
+  ],
+  open_web: [
+    'google',
+    'bucket_object',
+    'docker',
+    'source_code_secrets',
+    'bucket',
+    'paste',
+    'source_code_files',
+    'social_media_account',
+    'stack_exchange',
+    'service',
+  ],
+  leaks: ['leak'],
+  domains: ['domain'],
+}

@@ -1,0 +1,84 @@
+/** The whole daemon with a feed of every type: each item arrives once, and a quota is kept. */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { expectConservation } from '../support/ledger.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
+import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startRedis()
+})
+afterAll(() => redis.stop())
+
+test('a feed of every type reaches its sink, each item once', async () => {
+  const sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 30, basic: 30 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+    searchQuota: { prefix: 'X-Vendor-', searches: 50 },
+    reportMs: 0,
+  })
+  onTestFinished(() => sandbox.close())
+  const highlights = { content: ['something of <mark>acme</mark>'] }
+  const events = sandbox.addEvents(12, { severity: 'high', groupIds: [1042], highlights })
+  const others = sandbox.addEvents(8, { severity: 'high', groupIds: [1043], highlights })
+  const credentials = sandbox.addCredentials(9, { identifierIds: [77], domain: 'example.com' })
+  const { id, reportId } = sandbox.addReportRequest({ tenantId: 42 })
+  const sink = (name: string): string =>
+    `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
+  const feeds = ['group', 'global', 'legacy', 'staff', 'leaks', 'papers', 'reserved']
+  const app = aReplica(`
+redis: {url: '${redis.url}', prefix: kinds}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
+feeds:
+  group: {type: events, identifier_group: 1042}
+  global: {type: event_search, query: {type: keyword, keyword: acme}}
+  legacy: {type: legacy_search, query: acme}
+  staff: {type: credentials, identifier: 77, severity: high, dedupe: false}
+  leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
+  papers: {type: reports, requests: ['${id}']}
+  reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
+sinks:
+  ${feeds.map(sink).join('\n  ')}
+route:
+  sinks: [group]
+  routes:
+    ${feeds.map((feed) => `- {matchers: ['feed="${feed}"'], sinks: [${feed}]}`).join('\n    ')}
+`)
+  onTestFinished(() => app.stop())
+  const { url } = await app.start()
+  const uids = (name: string): string[] =>
+    sandbox.received.webhook
+      .filter(({ to }) => to.endsWith(`/hooks/${name}`))
+      .flatMap(({ json }) => {
+        const { data } = json as { data: { uid: string } }
+        return [data.uid]
+      })
+      .toSorted()
+  const all = [...events, ...others].map(({ uid }) => uid).toSorted()
+  const leaked = credentials.map((one) => `credential/${one.id}`).toSorted()
+  await until(
+    'every search has found all',
+    () => uids('legacy').length >= 20 && uids('global').length >= 20,
+  )
+  await until(
+    'every credential is there',
+    () => uids('leaks').length >= 9 && uids('staff').length >= 9,
+  )
+  await until('the report is there', () => uids('papers').length >= 1)
+  await until('nothing is pending', () => nothingPending(app))
+  expect(uids('group')).toEqual(events.map(({ uid }) => uid).toSorted())
+  expect(uids('global')).toEqual(all)
+  expect(uids('legacy')).toEqual(all)
+  expect(uids('staff')).toEqual(leaked)
+  expect(uids('leaks')).toEqual(leaked)
+  expect(uids('papers')).toEqual([`threat_flow/report/${reportId}`])
+  const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+  await until('the reserve is kept', async () =>
+    (await metrics()).includes('tocsin_feed_paused{feed="reserved",reason="quota"} 1'),
+  )
+  expect(await metrics()).toMatch(/tocsin_api_searches_remaining\{account="main"\} 4\d\n/)
+  for (const book of app.books) await expectConservation(book)
+}, 60_000)

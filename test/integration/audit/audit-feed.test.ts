@@ -1,0 +1,330 @@
+/** What an audit names, by feed type, over HTTP against the sandbox and a real ledger. */
+import { afterEach, expect, test } from 'vitest'
+import { auditFeed, type AuditOptions } from '../../../src/audit/audit-feed.ts'
+import { auditWindow } from '../../../src/audit/audit-window.ts'
+import type { AuditResult, AuditWindow } from '../../../src/audit/finding.ts'
+import { repair, type RepairOptions } from '../../../src/audit/repair.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
+import type { ServiceClient } from '../../../src/service/client.ts'
+import type { SandboxOptions } from '../../../src/sandbox/options.ts'
+import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import {
+  aCredentialFeed,
+  aCredentialSearch,
+  aFeed,
+  aLegacySearch,
+  anEventSearch,
+  aReportsFeed,
+} from '../../support/feeds.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const dayMs = 86_400_000
+/** As the poller of the rig names what does not parse. */
+const secrets = createSecretBox(() => 'fw_of_the_rig')
+const stopping = new AbortController().signal
+const root = {
+  decisions: [{ route: 'root', path: ['root'], why: [] }],
+  items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+}
+
+let rig: FeedRig | undefined
+afterEach(async () => {
+  await rig?.stop()
+  rig = undefined
+})
+
+async function aRig(sandbox: SandboxOptions = {}): Promise<FeedRig> {
+  await tests.redis.flushdb()
+  rig = await startFeedRig({ tests, sandbox })
+  return rig
+}
+
+function partsOf({ replica, book }: FeedRig): AuditOptions {
+  return {
+    client: replica.client,
+    book,
+    clock: systemClock,
+    plan: () => root,
+    keepsEvents: true,
+    isReserveReached: () => Promise.resolve(false),
+    pairIdOf: (parts) => secrets.digest(parts),
+    seal: () => undefined,
+  }
+}
+
+async function audited(given: FeedRig, feed: PolledFeed, backMs = dayMs): Promise<AuditResult> {
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, backMs)
+  if (typeof window === 'string') throw new Error(`there is nothing to compare: ${window}`)
+  const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
+  for (;;) {
+    const step = await steps.next()
+    if (step.done) return step.value
+  }
+}
+
+/** Behind the ledger's back: the record, and unless it stays the feed's mark too. */
+async function remove(
+  { book }: FeedRig,
+  { name }: PolledFeed,
+  uid: string,
+  what: { markStays?: boolean } = {},
+): Promise<void> {
+  const { redis, digests } = book
+  const id = digests.recordId(uid)
+  await redis.del(book.key('rec', id), book.key('pay', id))
+  if (what.markStays) return
+  const { m } = digests.seenMark(name, uid)
+  for (const key of await redis.keys(`${book.key('marks')}*`)) await redis.srem(key, m)
+}
+
+/** As if the feed had been read to its end just now. */
+async function caughtUp({ book }: FeedRig, { name }: PolledFeed): Promise<void> {
+  await book.redis.hset(book.key('feed', name), 'caught_up', String(Date.now() + 1))
+}
+
+const repairOptions = ({ book }: FeedRig): RepairOptions => ({
+  book,
+  clock: systemClock,
+  plan: () => root,
+  batchWaitMs: () => undefined,
+  queue: () => Promise.resolve(),
+})
+
+const kinds: [PolledFeed, (given: FeedRig) => string[]][] = [
+  [aFeed({ sweep: undefined }), someEvents],
+  [anEventSearch({ sweep: undefined, query: { type: 'keyword', keyword: 'acme' } }), someEvents],
+  [aLegacySearch({ sweep: undefined, query: 'acme' }), someEvents],
+  [aCredentialFeed({ sweep: undefined, dedupe: undefined }), someCredentials],
+  [aCredentialSearch({ sweep: undefined, dedupe: undefined }), someCredentials],
+]
+
+function someEvents({ sandbox }: FeedRig): string[] {
+  const highlights = { content: ['something of <mark>acme</mark>'] }
+  const given = { severity: 'low', groupIds: [1042], highlights }
+  return sandbox.addEvents(25, given).map(({ uid }) => uid)
+}
+
+function someCredentials({ sandbox }: FeedRig): string[] {
+  const given = { identifierIds: [77], domain: 'example.com' }
+  return sandbox.addCredentials(25, given).map(({ id }) => `credential/${id}`)
+}
+
+test.each(kinds)(
+  'an audit of a feed of type $type misses nothing that is there',
+  async (feed, add) => {
+    const given = await aRig({ emptyPages: 0.2, shortPages: 0.2, endMode: 'echo' })
+    const uids = add(given)
+    await given.toEnd(feed)
+    const result = await audited(given, feed)
+    expect(result).toMatchObject({ missing: [], awaited: [], extra: [], malformed: [] })
+    expect(result.shown).toBe(uids.length)
+    expect(result.accounted).toBe(uids.length)
+  },
+)
+
+test.each(kinds)(
+  'of a feed of type $type it names what was removed, and takes it in again',
+  async (feed, add) => {
+    const given = await aRig()
+    const uids = add(given)
+    await given.toEnd(feed)
+    await remove(given, feed, uids[3]!)
+    await remove(given, feed, uids[7]!, { markStays: true })
+    await audited(given, feed) // without a match time it may have come a moment ago
+    await caughtUp(given, feed)
+    const before = await openFeed(given.book, feed.name, feed.startMs)
+
+    const result = await audited(given, feed)
+    const named = new Map(result.missing.map(({ uid, why }) => [uid, why]))
+    expect(named).toEqual(
+      new Map([
+        [uids[3], 'never_taken_in'],
+        [uids[7], 'record_gone'],
+      ]),
+    )
+    expect(result.accounted).toBe(uids.length - 2)
+
+    expect(await repair(repairOptions(given), feed, result)).toEqual([])
+    const records = await given.records()
+    for (const uid of [uids[3]!, uids[7]!]) {
+      expect(records.get(uid)?.items).toMatchObject([
+        { sink: 'soc', state: 'queued', repeatRisks: 1 },
+      ])
+    }
+    expect((await audited(given, feed)).missing).toEqual([])
+    const after = await openFeed(given.book, feed.name, feed.startMs)
+    expect({ ...after, nowMs: 0, repairSequence: 0 }).toEqual({ ...before, nowMs: 0 })
+  },
+)
+
+test('what the next sweep will find is awaited, and what it should have found is missing', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const atMs = Date.now() - 3_600_000
+  given.sandbox.addEvents(3, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
+  await given.toEnd(feed)
+  await given.toEnd(feed, 'sweep')
+  const [late] = given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs: Date.now() + 1 })
+  const [lost] = given.sandbox.addEvents(1, { createdAtMs: atMs - 2, matchedAtMs: atMs })
+  const result = await audited(given, feed)
+  expect(result.awaited.map(({ uid }) => uid)).toEqual([late!.uid])
+  expect(result.missing.map(({ uid }) => uid)).toEqual([lost!.uid])
+})
+
+test('what people ignored at the service is extra; what is malformed is in the quarantine', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: undefined })
+  const [kept, hidden] = given.sandbox.addEvents(2, { severity: 'low' })
+  given.sandbox.addRawItem(1042, { metadata: { uid: 7 } }, { createdAtMs: Date.now() })
+  await given.toEnd(feed)
+  given.sandbox.changeEvent(hidden!.uid, { ignoredAtMs: Date.now() })
+  const result = await audited(given, feed)
+  expect(result.extra.map(({ uid }) => uid)).toEqual([hidden!.uid])
+  expect(result).toMatchObject({ missing: [], malformed: [], shown: 2 })
+  expect((await given.records()).has(kept!.uid)).toBe(true)
+  await given.book.redis.del(given.book.key('quarantine'))
+  for (const key of await given.book.redis.keys(`${given.book.key('marks')}*`)) {
+    await given.book.redis.del(key)
+  }
+  expect(await audited(given, feed)).toMatchObject({ malformed: [] }) // it may have come just now
+  const again = await audited(given, feed)
+  expect(again.malformed).toHaveLength(1)
+  await repair(repairOptions(given), feed, { missing: [], malformed: again.malformed })
+  expect(await audited(given, feed)).toMatchObject({ malformed: [] })
+})
+
+test('what the daemon takes in while it reads is no finding', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: undefined })
+  given.sandbox.addEvents(12, { severity: 'low' })
+  await given.toEnd(feed)
+  const [added] = given.sandbox.addEvents(1, {
+    severity: 'low',
+    createdAtMs: Date.now() - 60_000,
+    matchedAtMs: 1,
+  })
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
+  await steps.next()
+  await steps.next()
+  const found = await finish(steps)
+  expect(found.missing.map(({ uid }) => uid)).toEqual([added!.uid])
+
+  const again = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
+  await again.next()
+  const { walk, ...rest } = await openFeed(given.book, feed.name, feed.startMs)
+  expect(walk).toBeDefined()
+  await repair(repairOptions(given), feed, { missing: found.missing, malformed: [] })
+  expect(rest.repairSequence).toBe(0)
+  expect((await finish(again)).missing).toEqual([])
+  await expectConservation(given.book)
+})
+
+async function finish(steps: AsyncGenerator<number, AuditResult>): Promise<AuditResult> {
+  for (;;) {
+    const step = await steps.next()
+    if (step.done) return step.value
+  }
+}
+
+test('there is no window before a feed was read to its end, nor of reports, nor of one far behind', async () => {
+  const given = await aRig()
+  const feed = aFeed()
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  expect(auditWindow(given.book, feed, state, dayMs)).toBe('not_read')
+  expect(auditWindow(given.book, feed, undefined, dayMs)).toBe('not_read')
+  expect(auditWindow(given.book, aReportsFeed(), state, dayMs)).toBe('reports')
+  given.sandbox.addEvents(1)
+  await given.toEnd(feed)
+  const read = await openFeed(given.book, feed.name, feed.startMs)
+  const later = { ...read, nowMs: read.nowMs + 8 * dayMs }
+  expect(auditWindow(given.book, feed, later, 7 * dayMs)).toBe('behind')
+  expect(auditWindow(given.book, feed, { ...read, isRewound: true }, dayMs)).toBe('not_read')
+})
+
+test('what a changed filter lets through is compared once it was read, and from then on', async () => {
+  const given = await aRig()
+  const atMs = Date.now() - 5 * 3_600_000
+  given.sandbox.addEvents(5, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
+  const before = aFeed({ sweep: undefined, filters: { severity: ['critical'] } })
+  await given.toEnd(before)
+  given.sandbox.addEvents(1, { severity: 'critical' })
+  await given.toEnd(before)
+  const after = aFeed({ sweep: undefined, filters: {} })
+  const state = await openFeed(given.book, after.name, after.startMs)
+  expect(auditWindow(given.book, after, state, dayMs)).toBe('not_read')
+  await given.toEnd(after) // an hour back, no further
+  expect(await audited(given, after)).toMatchObject({ missing: [], shown: 1 })
+})
+
+test('a late arrival without a match time is missing only once a sweep had its chance', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const createdAtMs = Date.now() - 3_600_000
+  given.sandbox.addEvents(3, { severity: 'low', createdAtMs, matchedAtMs: createdAtMs })
+  await given.toEnd(feed)
+  await given.toEnd(feed, 'sweep')
+  const late = { severity: 'low', createdAtMs: createdAtMs - 1, matchedAtMs: null }
+  const [arrived] = given.sandbox.addEvents(1, late)
+  const first = await audited(given, feed)
+  expect(first).toMatchObject({ missing: [], awaited: [{ uid: arrived!.uid }] })
+  const swept = given.book.key('feed', feed.name)
+  await tests.redis.hset(swept, 'sweep_completed_begun', String(Date.now() + 1))
+  expect((await audited(given, feed)).missing).toMatchObject([{ uid: arrived!.uid }])
+})
+
+test('an event of two feeds whose record is gone is taken in again for both', async () => {
+  const given = await aRig()
+  const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))
+  given.sandbox.addEvents(3, { severity: 'low' })
+  for (const feed of feeds) await given.toEnd(feed)
+  const [uid] = [...(await given.records()).keys()]
+  await remove(given, feeds[0]!, uid!, { markStays: true })
+  for (const feed of feeds) {
+    const result = await audited(given, feed)
+    expect(result.missing).toMatchObject([{ uid, why: 'record_gone' }])
+    expect(await repair(repairOptions(given), feed, result)).toEqual([])
+  }
+  const record = (await given.records()).get(uid!)
+  expect(record?.sightings.map(({ feed }) => feed)).toEqual(['one', 'two'])
+  expect(record?.items).toHaveLength(1)
+})
+
+test('an audit asks no search that the reserve keeps for others', async () => {
+  const given = await aRig()
+  const feed = anEventSearch({ query: { type: 'keyword', keyword: 'acme' } })
+  someEvents(given)
+  await given.toEnd(feed)
+  given.asked()
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const parts = { ...partsOf(given), isReserveReached: () => Promise.resolve(true) }
+  const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })
+  await expect(finish(steps)).rejects.toMatchObject({ code: 'TOCSIN_AUDIT', reason: 'quota' })
+  expect(given.asked()).toEqual([])
+})
+
+test('pages that come round again end the audit with an error that names the feed', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: undefined })
+  someEvents(given)
+  await given.toEnd(feed)
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  let asked = 0
+  const round: ServiceClient = {
+    ...given.replica.client,
+    searchGroupEvents: () =>
+      Promise.resolve({ page: { items: [], next: `c${(asked += 1) % 7}` }, requestedAtMs: 1 }),
+  }
+  const parts = { ...partsOf(given), client: round }
+  const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })
+  await expect(finish(steps)).rejects.toThrow(/feed brand: the pages .* come round again/)
+  expect(asked).toBeLessThan(20)
+})

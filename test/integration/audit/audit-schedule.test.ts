@@ -1,0 +1,128 @@
+/** Audits by schedule: who audits, when, and what is kept of it. */
+import { expect, onTestFinished, test } from 'vitest'
+import type { AuditOptions } from '../../../src/audit/audit-feed.ts'
+import { readAuditNotes } from '../../../src/audit/audit-log.ts'
+import { createAuditSchedule, type AuditSchedule } from '../../../src/audit/audit-schedule.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { redisForTests, silent } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+const feed = aFeed({ sweep: undefined, audit: { everyMs: hourMs, backMs: 24 * hourMs } })
+let prefixes = 0
+
+interface Scene {
+  rig: FeedRig
+  keys: Keys
+  clock: { aheadMs: number }
+  /** As another replica would. */
+  schedule(given?: { isActive?: boolean; feeds?: PolledFeed[] }): AuditSchedule
+}
+
+async function aScene(events = 12): Promise<Scene> {
+  const rig = await startFeedRig({ tests })
+  onTestFinished(() => rig.stop())
+  if (events > 0) rig.sandbox.addEvents(events)
+  const keys = createKeys(`schedule${(prefixes += 1)}`)
+  const ahead = { aheadMs: 0 }
+  const clock: Clock = { ...systemClock, now: () => Date.now() + ahead.aheadMs }
+  const parts: AuditOptions = {
+    client: rig.replica.client,
+    book: rig.book,
+    clock,
+    plan: () => ({ decisions: [], items: [] }),
+    isReserveReached: () => Promise.resolve(false),
+    pairIdOf: () => undefined,
+    seal: () => undefined,
+  }
+  return {
+    rig,
+    keys,
+    clock: ahead,
+    schedule: ({ isActive = true, feeds = [feed] } = {}) =>
+      createAuditSchedule({
+        feeds,
+        partsOf: () => parts,
+        redis: tests.redis,
+        keys,
+        clock,
+        logger: silent,
+        isActive: () => isActive,
+      }),
+  }
+}
+
+const pages = ({ rig }: Scene): number => rig.asked().length
+
+function once(schedule: AuditSchedule): Promise<void> {
+  return schedule.auditOnce(new AbortController().signal, () => undefined)
+}
+
+test('a feed is audited once it was read to its end, and again when its time has come', async () => {
+  const scene = await aScene()
+  const schedule = scene.schedule()
+  await once(schedule)
+  expect(pages(scene)).toBe(0)
+  await scene.rig.toEnd(feed)
+  pages(scene)
+  await once(schedule)
+  expect(pages(scene)).toBe(2)
+  expect(await readAuditNotes(tests.redis, scene.keys)).toMatchObject({
+    brand: { shown: 12, missing: 0, awaited: 0, extra: 0 },
+  })
+  await once(schedule)
+  expect(pages(scene)).toBe(0)
+  scene.clock.aheadMs += hourMs
+  await once(schedule)
+  expect(pages(scene)).toBe(2)
+})
+
+test('of several replicas one audits, of one that is not active none', async () => {
+  const scene = await aScene()
+  await scene.rig.toEnd(feed)
+  pages(scene)
+  await once(scene.schedule({ isActive: false }))
+  expect(pages(scene)).toBe(0)
+  await Promise.all([once(scene.schedule()), once(scene.schedule())])
+  expect(pages(scene)).toBe(2)
+})
+
+test('a feed without a schedule, or one that is paused, is left alone', async () => {
+  const scene = await aScene()
+  await scene.rig.toEnd(feed)
+  pages(scene)
+  await once(scene.schedule({ feeds: [aFeed()] }))
+  const paused = JSON.stringify({ reason: 'x', sinceMs: 1 })
+  await scene.rig.book.redis.hset(scene.rig.book.key('feed', 'brand'), 'paused', paused)
+  await once(scene.schedule())
+  expect(pages(scene)).toBe(0)
+})
+
+test('what was lost is counted, and told until it is there', async () => {
+  const scene = await aScene(3)
+  await scene.rig.toEnd(feed)
+  const { book } = scene.rig
+  const [uid] = [...(await scene.rig.records()).keys()]
+  await book.redis.del(book.key('rec', book.digests.recordId(uid!)))
+  await once(scene.schedule())
+  expect((await readAuditNotes(tests.redis, scene.keys))['brand']).toMatchObject({ missing: 1 })
+})
+
+test('a service that fails ends the audit, which begins anew some minutes later', async () => {
+  const scene = await aScene()
+  await scene.rig.toEnd(feed)
+  const schedule = scene.schedule()
+  scene.rig.sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 500, times: 1 })
+  await once(schedule)
+  expect(await readAuditNotes(tests.redis, scene.keys)).toEqual({})
+  await once(schedule)
+  await once(scene.schedule()) // another replica does not try either
+  expect(await readAuditNotes(tests.redis, scene.keys)).toEqual({})
+  scene.clock.aheadMs = 11 * 60_000
+  await once(schedule)
+  expect(await readAuditNotes(tests.redis, scene.keys)).toHaveProperty('brand')
+})

@@ -1,0 +1,103 @@
+/** `audit`: a gap behind the ledger's back is named, and repaired on the way of every event. */
+import { expect, onTestFinished, test } from 'vitest'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'
+import { aFile, tocsin, type Ended } from './tocsin.ts'
+
+const tests = redisForTests()
+let prefixes = 0
+
+interface Scene {
+  sandbox: Sandbox
+  yaml: string
+  prefix: string
+  run(...args: string[]): Promise<Ended>
+}
+
+async function aScene(): Promise<Scene> {
+  const limits = { search: 50, basic: 50 }
+  const sandbox = await startSandbox({
+    organizations: [{ id: 7, limits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
+  })
+  onTestFinished(() => sandbox.close())
+  const prefix = `audit${(prefixes += 1)}`
+  const yaml = `
+redis: {url: '${tests.server.url}', prefix: ${prefix}}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
+feeds:
+  brand: {type: events, identifier_group: 1042, every: 5s, sweep: false}
+  making: {type: reports, requests: ['3f0e7c1a-0000-4000-8000-000000000000']}
+sinks:
+  siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}
+route: {sinks: [siem]}
+`
+  const path = aFile('tocsin.yaml', yaml)
+  return { sandbox, yaml, prefix, run: (...args) => tocsin(...args, '--config', path) }
+}
+
+async function withDaemon({ yaml }: Scene, work: () => Promise<void>): Promise<void> {
+  const app = aReplica(yaml)
+  try {
+    await app.start()
+    await work()
+    await until('nothing is pending', () => nothingPending(app))
+  } finally {
+    await app.stop()
+  }
+}
+
+test('a planted gap is named, and delivered once it is repaired', async () => {
+  const scene = await aScene()
+  const uids = scene.sandbox
+    .addEvents(23, { severity: 'high', groupIds: [1042] })
+    .map(({ uid }) => uid)
+  const received = (): number =>
+    scene.sandbox.received.webhook.filter(({ uids: [uid] }) => uid !== undefined).length
+  await withDaemon(scene, () => until('all have arrived', () => received() === 23))
+
+  const book = await tests.book({ keys: createKeys(scene.prefix) })
+  const gone = uids[11]!
+  const id = book.digests.recordId(gone)
+  await book.redis.del(book.key('rec', id), book.key('pay', id))
+
+  const clean = await scene.run('audit', '--feed', 'making')
+  expect(clean).toMatchObject({ code: 0, err: '' })
+  expect(clean.out).toContain('making: not compared: each report is asked for until it is there')
+
+  const named = await scene.run('audit', '--feed', 'brand')
+  expect(named.code).toBe(1)
+  expect(named.out).toContain('23 events shown, 22 in the ledger, 1 missing')
+  expect(named.out).toContain(gone)
+  expect(named.out).toMatch(/missing  .*, created .*: its record is gone/)
+
+  const repaired = await scene.run('audit', '--feed', 'brand', '--repair', '--output', 'json')
+  expect(repaired.code).toBe(0)
+  expect(JSON.parse(repaired.out)).toMatchObject([
+    { feed: 'brand', shown: 23, still_missing: [], missing: [{ uid: gone, why: 'record_gone' }] },
+  ])
+  await withDaemon(scene, () => until('it has arrived again', () => received() === 24))
+  expect(scene.sandbox.received.webhook.at(-1)?.uids).toEqual([gone])
+  expect((await scene.run('audit')).code).toBe(0)
+  await expectConservation(book)
+})
+
+test.each([
+  [['audit', '--feed', 'brnad'], 'there is no feed "brnad"; did you mean "brand"?'],
+  [['audit', '--since', 'week'], 'Write a number and its unit, such as 12h or 7d.'],
+])('%j is refused in a sentence', async (args, words) => {
+  const { code, err } = await (await aScene()).run(...args)
+  expect(code).toBe(2)
+  expect(err).toContain(words)
+  expect(err).not.toContain(' at ')
+})
+
+test('a feed that was never read to its end is said to be so', async () => {
+  const { code, out } = await (await aScene()).run('audit', '--feed', 'brand')
+  expect(out).toBe(
+    'brand: not compared: the feed was not read to its end yet, or not since it was changed or rewound\n',
+  )
+  expect(code).toBe(0)
+})

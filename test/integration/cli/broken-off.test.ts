@@ -1,0 +1,171 @@
+/** Walks that something ends early, and places of walks that are given to another. */
+import { describe, expect, test, vi } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+
+const tests = redisForTests()
+
+const search = ['events', 'search', '--group=1042', '--all', '--output=json'] as const
+const path = '/firework/v4/events/identifier_groups/*'
+
+interface Page {
+  items: { metadata: { uid: string } }[]
+  next: string | null
+}
+
+async function aScene(): Promise<ServiceScene> {
+  const scene = await aServiceScene(tests)
+  scene.sandbox.addEvents(25, { groupIds: [1042] })
+  return scene
+}
+
+function pageIn(out: string): Page {
+  return JSON.parse(out) as Page
+}
+
+describe('a walk that is broken off', () => {
+  test('by a failure is JSON all the same, with the place where it goes on', async () => {
+    const { run, sandbox } = await aScene()
+    const mend = sandbox.faults.add({ on: path, effect: 'status', status: 403, withCursor: true })
+    const { code, out, err } = await run(...search)
+    const { items, next } = pageIn(out)
+    expect({ code, rows: items.length }).toEqual({ code: 1, rows: 10 })
+    expect(err).toContain(`10 rows shown; go on with --from '${next}'\n`)
+    mend()
+    expect(pageIn((await run(...search, '--from', next!)).out).items).toHaveLength(15)
+  })
+
+  test('by Ctrl-C is JSON all the same, and no defect', async () => {
+    const { runUntil, sandbox } = await aScene()
+    sandbox.faults.add({ on: path, effect: 'hang', withCursor: true })
+    const stop = new AbortController()
+    const ended = runUntil(stop.signal, ...search)
+    const isSecondAsked = () => sandbox.requests.filter((one) => one.path.endsWith('/_search'))[1]
+    await vi.waitUntil(isSecondAsked, { timeout: 15_000 })
+    stop.abort()
+    const { code, out, err } = await ended
+    const { items, next } = pageIn(out)
+    expect({ code, rows: items.length }).toEqual({ code: 130, rows: 10 })
+    expect(err).toBe(`10 rows shown; go on with --from '${next}'\n`)
+  })
+
+  test('before its first page has printed nothing, and says of no place', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.faults.add({ on: path, effect: 'status', status: 403 })
+    const { out, err } = await run(...search)
+    expect(out).toBe('')
+    expect(err).not.toContain('--from')
+  })
+
+  test('several changes are JSON too when one of them fails', async () => {
+    const { run } = await aScene()
+    const { out } = await run('assets', 'disable', '77', '78', '4040', '--output=json')
+    expect(pageIn(out)).toMatchObject({ items: [{ id: 77 }, { id: 78 }], next: null })
+  })
+})
+
+describe('a page that fails half way', () => {
+  const half = { on: path, effect: 'status', withCursor: true } as const
+
+  test.each([
+    ['a 5xx', { status: 500 }, [5_000, 10_000]],
+    ['a 429, as long as it asks for', { status: 429, headers: { 'retry-after': '1' } }, [1e3, 1e3]],
+    ['a 503, as long as it asks for', { status: 503, headers: { 'retry-after': '7' } }, [7e3, 7e3]],
+  ])('is asked for again after %s', async (_what, fault, expected) => {
+    const { run, sandbox, waits } = await aScene()
+    sandbox.faults.add({ ...half, ...fault, times: 2 })
+    const { code, out, err } = await run(...search)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(pageIn(out)).toMatchObject({ next: null, items: { length: 25 } })
+    expect(waits).toEqual(expected)
+  })
+
+  test('is given up after three repeats, with the place to go on', async () => {
+    const { run, sandbox, waits } = await aScene()
+    sandbox.faults.add({ ...half, status: 500 })
+    const { code, out, err } = await run(...search)
+    expect(waits).toEqual([5_000, 10_000, 20_000])
+    expect(err).toContain(`10 rows shown; go on with --from '${pageIn(out).next}'\n`)
+    expect(code).toBe(1)
+  })
+
+  test.each([
+    ['a refusal', { ...half, status: 403 }],
+    ['a wait of an hour', { ...half, status: 503, headers: { 'retry-after': '3600' } }],
+    ['the first page', { on: path, effect: 'status', status: 500 } as const],
+  ])('is not repeated: %s', async (_what, fault) => {
+    const { run, sandbox, waits } = await aScene()
+    sandbox.faults.add(fault)
+    expect((await run(...search)).code).toBe(1)
+    expect(waits).toEqual([])
+  })
+})
+
+describe('--from', () => {
+  const secret = 'Hush-Hush-4711'
+  const belongs = '--from belongs to another request; repeat the one that gave it'
+  const group = ['events', 'search', '--group=1042', '--since=30d']
+
+  test('takes the place of the same request, however much is shown, and in which form', async () => {
+    const { run } = await aScene()
+    const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
+    const rest = await run(...group, '--all', '--from', next!, '--output=ndjson', '--reveal')
+    expect(rest.out.trim().split('\n')).toHaveLength(15)
+  })
+
+  test('takes a cursor of the service itself', async () => {
+    const { run, sandbox } = await aScene()
+    const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
+    const cursor = decodeURIComponent(next!.split('-').slice(2).join('-'))
+    const rest = await run(...group, '--all', '--from', cursor, '--output=json')
+    expect(pageIn(rest.out).items).toHaveLength(15)
+    expect(sandbox.violations().changedWalks).toBe(1)
+  })
+
+  test.each([
+    [['events', 'search', '--group=1043', '--since=30d']],
+    [[...group, '--order=asc']],
+    [[...group, '--severity=high']],
+    [[...group, '--domain=example.com']],
+    [['events', 'search', '--group=1042', '--since=29d']],
+    [['events', 'search', '--domain=example.com', '--since=30d']],
+    [['events', 'legacy-search', '--since=30d']],
+    [['events', 'expand', 'stealer_log/x/1', '--field=cookies']],
+    [['credentials', 'feed', '77']],
+    [['credentials', 'search', '--domain=example.com']],
+    [['policies', 'list']],
+    [['policies', 'list', '--identifier=77']],
+  ])('is refused by %j, and nothing is asked', async (another) => {
+    const { run, sent } = await aScene()
+    const { next } = pageIn((await run(...group, '--limit=10', '--output=json')).out)
+    const before = sent().length
+    const { code, out, err } = await run(...another, '--from', next!)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(belongs)
+    expect(sent()).toHaveLength(before)
+  })
+
+  test('is refused where another secret is searched for, and shows none', async () => {
+    const { runGiven, sandbox } = await aServiceScene(tests)
+    sandbox.addCredentials(30, { hash: secret, identifierIds: [77] })
+    const ask = ['credentials', 'search', '--secret', '--output=json']
+    const first = await runGiven(secret, ...ask)
+    const { next } = pageIn(first.out)
+    expect(first.out + first.err).not.toContain(secret)
+    const another = await runGiven('hush', ...ask, '--from', next!)
+    expect(another).toMatchObject({ code: 2, err: expect.stringContaining(belongs) })
+    expect(pageIn((await runGiven(secret, ...ask, '--from', next!)).out).items).toHaveLength(10)
+  })
+})
+
+test.each([
+  ['a question', ['policies', 'assign', '7e5f1c70-0000-4000-8000-000000000001', '--to=77']],
+  ['a secret', ['events', 'search', '--secret']],
+])('Ctrl-C at %s ends it as an interruption, and nothing is asked', async (what, args) => {
+  const { runAt, sent } = await aServiceScene(tests)
+  const more = what === 'a question' ? ['--clean-past-events'] : []
+  const { code, out, err } = await runAt('\u0003', ...args, ...more)
+  expect({ code, out }).toEqual({ code: 130, out: '' })
+  expect(err).not.toMatch(/defect|AbortError| {4}at /)
+  expect(sent()).toEqual([])
+})

@@ -1,0 +1,230 @@
+/** `credentials search` and `credentials feed` against the pretend service. */
+import { describe, expect, test } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+
+const tests = redisForTests()
+const secret = 'Hush-Hush-4711'
+const dayMs = 86_400_000
+
+/** Two credentials of example.com, one of them old; one whose login holds its secret as well. */
+async function aScene(options: Parameters<typeof aServiceScene>[1] = {}): Promise<ServiceScene> {
+  const scene = await aServiceScene(tests, options)
+  const given = { hash: secret, hashType: null, domain: 'example.com', identifierIds: [77] }
+  const importedAtMs = Date.now() - 3_600_000
+  scene.sandbox.addCredentials([
+    { ...given, importedAtMs: importedAtMs - 9 * dayMs, identityName: 'old@example.com' },
+    { ...given, importedAtMs, identityName: 'anna@example.com', authDomains: ['vpn.example.com'] },
+    { ...given, importedAtMs, identityName: `ben@example.com:${secret}`, ignoredAtMs: Date.now() },
+  ])
+  return scene
+}
+
+interface Page {
+  items: { id: number; identity_name: string }[]
+  next: string | null
+}
+
+function namesIn(out: string): string[] {
+  return (JSON.parse(out) as Page).items.map(({ identity_name: name }) => name).toSorted()
+}
+
+describe('credentials search', () => {
+  test('shows people what was leaked, where and when', async () => {
+    const { run } = await aScene({ searchQuota: { prefix: 'X-Any-', searches: 50 } })
+    const { code, out, err } = await run('credentials', 'search', '--domain', 'example.com')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^IMPORTED \(UTC\) {4}IDENTITY +SECRET +SOURCE\n/)
+    expect(out).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}anna@example\.com +H••••1 +\S/m)
+    expect(out).toContain('    logs in at vpn.example.com\n')
+    expect(err).toBe('49 global searches left this month\n')
+  })
+
+  test('machines get every field, and no secret unless it is asked for', async () => {
+    const { run } = await aScene()
+    const ask = ['credentials', 'search', '--domain', 'example.com']
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const { out } = await run(...ask, '--output', form)
+      expect(out).toContain('anna@example.com')
+      expect(out).not.toContain(secret)
+    }
+    for (const form of ['text', 'json', 'ndjson']) {
+      expect((await run(...ask, '--output', form, '--reveal')).out).toContain(secret)
+    }
+    const lines = (await run(...ask, '--output=ndjson')).out.trim().split('\n')
+    const records = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(records.find((one) => one['identity_name'] === 'anna@example.com')).toMatchObject({
+      id: expect.any(Number),
+      imported_at: expect.any(String),
+      hash: 'H••••1',
+      hash_type: null,
+      domain: 'example.com',
+      auth_domains: ['vpn.example.com'],
+      source: { id: expect.any(String), name: expect.any(String) },
+    })
+    const { out } = await run(...ask, '--output=csv')
+    expect(out).toContain(
+      '"auth_domains","known_password_id","source_id","source.id","source.name"',
+    )
+    expect(out).toContain('"[""vpn.example.com""]"')
+  })
+
+  test.each([
+    [['--auth-domain', 'vpn.example.com'], { type: 'auth_domain', fqdn: 'vpn.example.com' }],
+    [['--email', 'anna@example.com'], { type: 'email', email: 'anna@example.com' }],
+    [['--keyword', 'anna'], { type: 'keyword', keyword: 'anna' }],
+  ])('%j asks for that', async (args, query) => {
+    const { run, sent } = await aScene()
+    const { code, out } = await run('credentials', 'search', ...args, '--output=json')
+    expect(code).toBe(0)
+    expect(namesIn(out)).toContain('anna@example.com')
+    const include = ['known_password_id', 'auth_domains']
+    expect(sent()).toMatchObject([{ body: { query, size: 20, order: 'desc', include } }])
+  })
+
+  test('reads a secret to search for, and shows it nowhere', async () => {
+    const { runGiven, sent } = await aScene()
+    const found = await runGiven(
+      `${secret}\n`,
+      'credentials',
+      'search',
+      '--secret',
+      '--output=json',
+    )
+    expect(namesIn(found.out)).toHaveLength(3)
+    expect(`${found.out}${found.err}`).not.toContain(secret)
+    expect(sent()).toMatchObject([{ body: { query: { type: 'secret', secret } } }])
+  })
+
+  test('asks for what is to be included, in which order, and how many at once', async () => {
+    const { run, sent } = await aScene()
+    const ask = ['credentials', 'search', '--domain=example.com']
+    await run(...ask, '--include=auth_domains', '--order=asc', '--size=500', '--all')
+    await run(...ask, '--all')
+    expect(sent().map(({ body }) => body)).toMatchObject([
+      { include: ['auth_domains'], order: 'asc', size: 500 },
+      { size: 100 },
+    ])
+  })
+
+  test.each([true, false])(
+    'keeps to the times, whether the service heeds them (%s)',
+    async (filtersImportedAt) => {
+      const { run, sent } = await aScene({ filtersImportedAt })
+      const ask = ['credentials', 'search', '--domain=example.com', '--output=json']
+      expect(namesIn((await run(...ask, '--since=7d')).out)).toHaveLength(2)
+      expect(namesIn((await run(...ask, '--until=7d')).out)).toEqual(['old@example.com'])
+      expect(sent()[0]?.body).toMatchObject({
+        filters: { imported_at: { gte: expect.any(String) } },
+      })
+    },
+  )
+
+  test('goes on where it ended', async () => {
+    const { run, sandbox } = await aScene()
+    const ask = ['credentials', 'search', '--domain=example.com', '--since=30d', '--output=json']
+    const first = JSON.parse((await run(...ask, '--limit=2')).out) as Page
+    expect(first.items).toHaveLength(2)
+    const rest = JSON.parse((await run(...ask, '--from', first.next ?? '')).out) as Page
+    expect(rest).toMatchObject({ items: [{ id: expect.any(Number) }], next: null })
+    expect(sandbox.violations().changedWalks).toBe(0)
+  })
+
+  test('asks for less at once where that takes too long, and goes on so', async () => {
+    const { run, sandbox, sent } = await aScene({ credentialSizeLimit: 30 })
+    sandbox.addCredentials(60, { domain: 'example.com', identifierIds: [77] })
+    const ask = ['credentials', 'search', '--domain=example.com', '--all', '--output=json']
+    const { code, out, err } = await run(...ask)
+    expect(code).toBe(0)
+    expect(namesIn(out)).toHaveLength(63)
+    expect(err).toBe(
+      '100 at once took too long; asking for 50\n50 at once took too long; asking for 25\n',
+    )
+    expect(sent().map(({ body }) => (body as { size: number }).size)).toEqual([100, 50, 25, 25, 25])
+    expect(sandbox.violations().changedWalks).toBe(0)
+  })
+
+  test('says what to do where a later page takes too long', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.addCredentials(120, { domain: 'example.com', identifierIds: [77] })
+    const on = '/firework/v4/credentials/*'
+    sandbox.faults.add({ on, effect: 'status', status: 504, withCursor: true })
+    const { code, err } = await run('credentials', 'search', '--domain=example.com', '--all')
+    expect(code).toBe(1)
+    expect(err).toMatch(/^100 rows shown; go on with --from '/m)
+    expect(err).toMatch(/\(504\).*; try again, or begin again with --size 50$/m)
+  })
+
+  test.each([
+    [[], 'give exactly one of --domain, --auth-domain, --email, --keyword and --secret'],
+    [['--domain=a.example', '--email=a@b.example'], 'give exactly one of'],
+    [['--domain=a.example', '--secret'], 'give exactly one of'],
+    [['--domain='], 'It is empty.'],
+    [['--domain=a.example', '--size=10001'], 'Write a whole number from 1 to 10000.'],
+    [['--domain=a.example', '--size=0'], 'Write a whole number from 1 to 10000.'],
+    [['--domain=a.example', '--include=password'], 'There is no "password"; '],
+    [['--domain=a.example', '--order=newest'], 'Allowed choices are asc, desc'],
+    [['--domain=a.example', '--since=1d', '--until=7d'], '--since lies after --until'],
+  ])('%j is refused, and nothing is asked', async (args, said) => {
+    const { run, sent } = await aServiceScene(tests)
+    const { code, err } = await run('credentials', 'search', ...args)
+    expect(code).toBe(2)
+    expect(err).toContain(said)
+    expect(sent()).toEqual([])
+  })
+})
+
+describe('credentials feed', () => {
+  test('masks a secret that stands in the login', async () => {
+    const { run, sandbox } = await aScene()
+    const identityName = 'cleo Another-Secret-1'
+    sandbox.addCredentials([{ hash: null, identityName, identifierIds: [78] }])
+    const { out } = await run('credentials', 'feed', '78', '--output=json')
+    expect(namesIn(out)).toEqual(['cleo A••••1'])
+  })
+
+  test('shows the credentials of an identifier, in every form without a secret', async () => {
+    const { run, sent } = await aScene()
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const { code, out } = await run('credentials', 'feed', '77', '--output', form)
+      expect(code).toBe(0)
+      expect(out).toContain('anna@example.com')
+      expect(out).not.toContain(secret)
+    }
+    expect((await run('credentials', 'feed', '77', '--reveal')).out).toContain(secret)
+    expect((await run('credentials', 'feed', '77')).out).toMatch(/^ {4}ignored \d{4}-/m)
+    expect(sent()[0]?.path).toBe('/firework/v3/identifiers/77/feed/credentials')
+  })
+
+  test('goes on where it ended', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.addCredentials(30, { identifierIds: [77] })
+    const ask = ['credentials', 'feed', '77', '--output=json']
+    const first = JSON.parse((await run(...ask)).out) as Page
+    const rest = JSON.parse((await run(...ask, '--from', first.next ?? '')).out) as Page
+    const ids = [...first.items, ...rest.items].map(({ id }) => id)
+    expect(new Set(ids).size).toBe(33)
+    expect(first.items).toHaveLength(20)
+    expect(rest.next).toBeNull()
+  })
+
+  test('names the identifier that is not there', async () => {
+    const { run } = await aScene()
+    expect(await run('credentials', 'feed', '99')).toMatchObject({
+      code: 1,
+      out: '',
+      err: expect.stringMatching(/^identifier 99: the service refuses the request \(404\)/),
+    })
+  })
+
+  test.each(['0', 'brand', '1.5', '9007199254740993'])(
+    'the id "%s" is refused, and nothing is asked',
+    async (id) => {
+      const { run, sent } = await aServiceScene(tests)
+      const { code, err } = await run('credentials', 'feed', id)
+      expect(code).toBe(2)
+      expect(err).toContain('Write the id, a whole number of at least 1.')
+      expect(sent()).toEqual([])
+    },
+  )
+})

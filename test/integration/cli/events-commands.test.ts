@@ -1,0 +1,442 @@
+/** `events search`, `get` and `expand` against the pretend service. */
+import { describe, expect, test } from 'vitest'
+import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+
+const tests = redisForTests()
+const secret = 'Hush-Hush-4711'
+const cookieValue = 'c00kie-value-of-a-session'
+const logUid = 'stealer_log/stealer_logs_live/4711'
+
+/** A stealer log with three credentials and a cookie, an older post, and an ignored one. */
+async function aScene(options: Parameters<typeof aServiceScene>[1] = {}): Promise<ServiceScene> {
+  const scene = await aServiceScene(tests, options)
+  const nowMs = Date.now()
+  const add = (given: Partial<SandboxEvent>): unknown =>
+    scene.sandbox.addEvent({
+      groupIds: [1042],
+      identifiers: [{ id: 77, name: 'example.com' }],
+      ...given,
+    })
+  add({
+    uid: 'forum_post/exploit/1',
+    type: 'forum_post',
+    severity: 'low',
+    createdAtMs: nowMs - 3_600_000,
+    highlights: { content: [`Ask <mark>Example</mark> Bank\r\nanna@example.com:${secret}`] },
+    data: { content: `anna@example.com:${secret}`, actor: { name: 'darkcat' }, tags: ['a', 'b'] },
+  })
+  add({
+    uid: logUid,
+    type: 'stealer_log',
+    severity: 'medium',
+    override: 'critical',
+    tags: ['token:github'],
+    createdAtMs: nowMs - 60_000,
+    highlights: { 'credentials.password': [`<mark>${secret}</mark>`] },
+    data: { malware_information: { malware_family: 'StealC' } },
+    stolen: {
+      credentials: ['anna', 'ben', 'cleo'].map((name) => ({
+        url: `https://vpn.example.com/login?${name}=${secret}`,
+        username: `${name}@example.com`,
+        password: secret,
+        application: 'Outlook',
+      })),
+      cookies: [
+        {
+          host_key: 'vpn.example.com',
+          path: '/',
+          expires_utc: '2027-01-01T00:00:00',
+          name: 'SSO_AUTH',
+          value: cookieValue,
+        },
+      ],
+    },
+  })
+  add({
+    uid: 'paste/paste_site/1',
+    type: 'paste',
+    severity: 'high',
+    createdAtMs: nowMs - 7_200_000,
+    ignoredAtMs: nowMs,
+    tags: ['vip'],
+  })
+  return scene
+}
+
+interface Item {
+  metadata: { uid: string }
+}
+
+function uidsIn(out: string): string[] {
+  return (JSON.parse(out) as { items: Item[] }).items.map(({ metadata }) => metadata.uid)
+}
+
+describe('events search', () => {
+  test('shows a group, newest first, with the severity that counts', async () => {
+    const { run } = await aScene()
+    const { code, out, err } = await run('events', 'search', '--group', '1042')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    const lines = out.split('\n')
+    expect(lines[0]).toMatch(/^SEVERITY {2}CREATED \(UTC\) +TYPE +IDENTIFIERS +EVENT$/)
+    expect(lines[1]).toMatch(/^critical {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}stealer_log +example\.com /)
+    expect(lines[2]).toBe('    credentials.password: H••••1')
+    expect(lines[3]).toBe(`    ${logUid}`)
+    expect(lines[4]).toMatch(/^low /)
+    expect(lines[5]).toBe('    content: Ask Example Bank anna@example.com:H••••1')
+  })
+
+  test('finds globally what it is asked for, and says what is left of the quota', async () => {
+    const { run } = await aScene({ searchQuota: { prefix: 'X-Any-', searches: 50 } })
+    const found = await run('events', 'search', '--domain', 'example.com', '--output', 'json')
+    expect(uidsIn(found.out)).toContain(logUid)
+    expect(found.err).toBe('49 global searches left this month\n')
+    const none = await run('events', 'search', '--domain', 'nowhere.example')
+    expect(none).toMatchObject({ code: 0, out: 'nothing was found\n' })
+  })
+
+  test.each([
+    [['--email', 'anna@example.com'], { type: 'email', email: 'anna@example.com' }],
+    [['--keyword', 'darkcat'], { type: 'keyword', keyword: 'darkcat' }],
+    [['--query', 'a AND b'], { type: 'query_string', query_string: 'a AND b' }],
+    [['--username', 'anna'], { type: 'username', username: 'anna' }],
+    [
+      ['--github', 'octocat/hello-world'],
+      { type: 'github_repository', repo_owner: 'octocat', repo_name: 'hello-world' },
+    ],
+    [['--brand', 'Example'], { type: 'brand', name: 'Example' }],
+    [['--name', 'Ada Lovelace'], { type: 'name', first_name: 'Ada', last_name: 'Lovelace' }],
+    [
+      ['--name', 'van Gogh, Vincent', '--strict'],
+      { type: 'name', first_name: 'Vincent', last_name: 'van Gogh', is_strict: true },
+    ],
+    [['--bin', '411111'], { type: 'bin', bin: '411111' }],
+    [['--ip', '203.0.113.7'], { type: 'ip', ip: '203.0.113.7' }],
+    [['--azure-tenant', 'contoso'], { type: 'azure_tenant', tenant_id: 'contoso' }],
+  ])('%j asks for that', async (args, query) => {
+    const { run, sent } = await aServiceScene(tests)
+    expect(await run('events', 'search', ...args)).toMatchObject({ code: 0, err: '' })
+    expect(sent()).toMatchObject([{ body: { query, size: 10, order: 'desc' } }])
+  })
+
+  test('asks for a secret, or reads it, and shows it nowhere', async () => {
+    const { runGiven, runAt, sent } = await aScene()
+    const read = await runGiven(`${secret}\n`, 'events', 'search', '--secret', '--output=json')
+    expect(uidsIn(read.out)).toContain(logUid)
+    const typed = await runAt(secret, 'events', 'search', '--credentials', 'ben@example.com')
+    expect(typed.out).toContain(logUid)
+    expect(`${read.out}${read.err}${typed.out}${typed.err}`).not.toContain(secret)
+    expect(sent().map(({ body }) => body)).toMatchObject([
+      { query: { type: 'secret', secret } },
+      { query: { type: 'credentials', username: 'ben@example.com', password: secret } },
+    ])
+    const none = await runGiven('', 'events', 'search', '--secret')
+    expect(none).toMatchObject({ code: 2, err: expect.stringContaining('no secret was given') })
+  })
+
+  test('passes every filter on', async () => {
+    const { run, sent } = await aScene()
+    const filters = ['--type=paste,leak', '--severity=high,critical', '--since=7d', '--until=1d']
+    await run(
+      'events',
+      'search',
+      '--group=1042',
+      ...filters,
+      '--tag=vip,x',
+      '--ignored',
+      '--remediated',
+    )
+    await run('events', 'search', '--group=1042', '--severity=HIGH', '--order=asc', '--size=5')
+    await run('events', 'search', '--group=1042', '--severity=high,')
+    const [whole, higher, exact] = sent().map(({ body }) => body as { filters: object })
+    expect(whole).toEqual({
+      filters: {
+        severity: ['high', 'critical'],
+        type: ['paste', 'leak'],
+        estimated_created_at: { gte: expect.any(String), lte: expect.any(String) },
+        tags: ['vip', 'x'],
+        is_ignored: true,
+        is_remediated: true,
+      },
+      size: 10,
+      order: 'desc',
+    })
+    expect(higher).toEqual({ filters: { severity: 'high' }, size: 5, order: 'asc' })
+    expect(exact?.filters).toEqual({ severity: ['high'] })
+  })
+
+  test('machines get every field, and no secret unless it is asked for', async () => {
+    const { run } = await aScene()
+    const ask = ['events', 'search', '--group', '1042']
+    const forms = ['text', 'json', 'ndjson', 'csv']
+    for (const form of forms) {
+      const { out } = await run(...ask, '--output', form)
+      expect(out).toContain(logUid)
+      expect(out).not.toContain(secret)
+    }
+    for (const form of ['text', 'json', 'ndjson']) {
+      expect((await run(...ask, '--output', form, '--reveal')).out).toContain(secret)
+    }
+    const [line = ''] = (await run(...ask, '--output=ndjson')).out.split('\n')
+    expect(JSON.parse(line)).toMatchObject({
+      metadata: { uid: logUid, type: 'stealer_log', flare_url: expect.stringContaining('https:') },
+      tenant_metadata: { severity: { override: 'critical' }, tags: ['token:github'] },
+      highlights: { 'credentials.password': ['H••••1'] },
+      identifiers: [{ id: 77, name: 'example.com' }],
+    })
+    const [head = '', row = ''] = (await run(...ask, '--output=csv')).out.split('\n')
+    expect(head).toContain('"metadata.uid","metadata.type","metadata.severity"')
+    expect(row).toContain(`"${logUid}","stealer_log"`)
+    expect(row).toContain('"critical"')
+  })
+
+  test('masks a line of a dump, whatever the event is', async () => {
+    const { run, sandbox } = await aServiceScene(tests)
+    const highlights = { content: ['anna:<mark>Another</mark>-Secret-1'] }
+    sandbox.addEvent({ type: 'chat_message', groupIds: [1042], highlights })
+    for (const form of ['text', 'json', 'csv']) {
+      const { out } = await run('events', 'search', '--group=1042', '--output', form)
+      expect(out).toContain('anna:A••••1')
+    }
+  })
+
+  test('goes on where it ended, with the time that it began with', async () => {
+    const { run, sandbox, sent } = await aScene()
+    sandbox.addEvents(25, { groupIds: [1042] })
+    const ask = ['events', 'search', '--group=1042', '--since=1d', '--output=json']
+    const uids: string[] = []
+    for (let from: string[] = []; ;) {
+      const { code, out } = await run(...ask, '--limit=7', ...from)
+      expect(code).toBe(0)
+      uids.push(...uidsIn(out))
+      const { next } = JSON.parse(out) as { next: string | null }
+      if (next === null) break
+      from = ['--from', next]
+    }
+    expect(uids).toEqual(uidsIn((await run(...ask, '--all')).out))
+    expect(uids).toHaveLength(27)
+    expect(sandbox.violations().changedWalks).toBe(0)
+    const times = sent().map(({ body }) => JSON.stringify((body as { filters: object }).filters))
+    expect(new Set(times.slice(0, 4)).size).toBe(1)
+  })
+
+  test('says how to go on after a failure half way', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.addEvents(25, { groupIds: [1042] })
+    const path = '/firework/v4/events/identifier_groups/*'
+    const mend = sandbox.faults.add({ on: path, effect: 'status', status: 500, withCursor: true })
+    const { code, err } = await run('events', 'search', '--group=1042', '--all')
+    expect(code).toBe(1)
+    const [, from = ''] = /^10 rows shown; go on with --from '([^']+)'$/m.exec(err) ?? []
+    mend()
+    const rest = await run(
+      'events',
+      'search',
+      '--group=1042',
+      '--all',
+      '--from',
+      from,
+      '--output=json',
+    )
+    expect(uidsIn(rest.out)).toHaveLength(17)
+  })
+
+  test('tells of what it cannot read, and shows the rest', async () => {
+    const { run, sandbox } = await aScene()
+    sandbox.addRawItem(1042, { metadata: { uid: 7 } })
+    const { code, out, err } = await run('events', 'search', '--group', '1042', '--output=json')
+    expect(code).toBe(0)
+    expect(err).toMatch(/^an item is left out, it is not readable: metadata\.uid: /)
+    expect(uidsIn(out)).toHaveLength(2)
+  })
+
+  test.each([
+    [[], 'a search needs something to look for; name it, e.g. by --domain example.com'],
+    [
+      ['--domain=a.example', '--ip=::1'],
+      'a search is for one thing; choose one of: --domain, --ip',
+    ],
+    [['--domain=a.example', '--tag=vip'], '--tag goes with --group only'],
+    [['--domain=a.example', '--strict'], '--strict goes with --name only'],
+    [['--keyword='], 'It is empty.'],
+    [['--github=octocat'], 'Write owner/repo'],
+    [['--name=Ada'], 'Write "First Last" or "Last, First".'],
+    [['--group=0'], 'Write the id, a whole number of at least 1.'],
+    [['--group=1e3'], 'Write the id, a whole number of at least 1.'],
+    [['--keyword=x', '--size=11'], 'Write a whole number from 1 to 10.'],
+    [['--keyword=x', '--severity=hihg'], 'There is no "hihg"; did you mean "high"?'],
+    [['--keyword=x', '--severity=high,hihg'], 'There is no "hihg"; did you mean "high"?'],
+    [['--keyword=x', '--severity=,'], 'Write a severity'],
+    [['--keyword=x', '--type=a,,b'], 'Write words with a comma between each'],
+    [['--keyword=x', '--since=soon'], '"soon" is neither a time nor a duration'],
+    [['--keyword=x', '--since=1d', '--until=7d'], '--since lies after --until'],
+    [['--keyword=x', '--order=newest'], 'Allowed choices are asc, desc'],
+    [['--keyword=x', '--limit=0'], 'Write a whole number of at least 1, or --all.'],
+    [['--keyword=x', '--account=mian'], 'did you mean "main"?'],
+  ])('%j is refused, and nothing is asked', async (args, said) => {
+    const { run, sent } = await aServiceScene(tests)
+    const { code, out, err } = await run('events', 'search', ...args)
+    expect({ code, out }).toEqual({ code: 2, out: '' })
+    expect(err).toContain(said)
+    expect(sent()).toEqual([])
+  })
+
+  test('names the group that is not there, or that the key may not see', async () => {
+    const { run, sandbox } = await aScene()
+    expect(await run('events', 'search', '--group', '99')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^identifier group 99: the service refuses the request \(404\)/),
+    })
+    const path = '/firework/v4/events/identifier_groups/1042/*'
+    sandbox.faults.add({ on: path, effect: 'status', status: 403 })
+    expect(await run('events', 'search', '--group', '1042')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^identifier group 1042: access is forbidden \(403\)/),
+    })
+  })
+
+  test("passes on what the service says of a query that is none of Lucene's", async () => {
+    const { run } = await aServiceScene(tests)
+    const { code, err } = await run('events', 'search', '--query', 'a AND (')
+    expect(code).toBe(1)
+    expect(err).toMatch(/^the service refuses the request \(4\d\d\): .+\n$/)
+  })
+})
+
+test('a wrong key and an unreachable host are told without the key', async () => {
+  const wrong = await aServiceScene(tests, {
+    change: (text) => text.replace('fw_sandbox', 'fw_wrong'),
+  })
+  const refused = await wrong.run('events', 'search', '--keyword', 'x')
+  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused.err).toContain('tocsin token test says more')
+  expect(refused.err).not.toContain('fw_wrong')
+  const nowhere = await aServiceScene(tests, {
+    change: (text) => text.replace(/base_url: .*/, 'base_url: "http://127.0.0.1:9"'),
+  })
+  const away = await nowhere.run('events', 'get', logUid)
+  expect(away).toMatchObject({ code: 1, out: '' })
+  expect(away.err).toContain('nobody answers at the host and port of base_url')
+})
+
+describe('events get', () => {
+  test('shows the event as a card, its secrets masked', async () => {
+    const { run } = await aScene()
+    const { code, out } = await run('events', 'get', 'forum_post/exploit/1')
+    expect(code).toBe(0)
+    const lines = out.split('\n')
+    expect(lines[0]).toMatch(/^LOW {2}Forum post: /)
+    expect(lines[1]).toMatch(/^created \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/)
+    expect(lines[2]).toBe('forum_post/exploit/1')
+    expect(lines[3]).toMatch(/^https:/)
+    expect(lines).toContain('content     anna@example.com:H••••1')
+    expect(lines).toContain('actor.name  darkcat')
+    expect(lines).toContain('tags        a, b')
+  })
+
+  test('gives machines the event whole, and secrets where they are asked for', async () => {
+    const { run } = await aScene()
+    const { out } = await run('events', 'get', 'forum_post/exploit/1', '--output=json')
+    expect(JSON.parse(out)).toMatchObject({
+      event_type: 'forum_post',
+      metadata: { uid: 'forum_post/exploit/1', severity: 'low' },
+      data: { content: 'anna@example.com:H••••1', actor: { name: 'darkcat' }, tags: ['a', 'b'] },
+    })
+    for (const form of ['text', 'json']) {
+      const ask = ['events', 'get', 'forum_post/exploit/1', '--output', form, '--reveal']
+      expect((await run(...ask)).out).toContain(`anna@example.com:${secret}`)
+    }
+  })
+
+  test('cuts a long text for people and says by how much, and takes a defanged uid', async () => {
+    const { run, sandbox } = await aScene()
+    const uid = 'domain/flare/login.example.com'
+    const data = { domain: 'login.example.com', content: 'word '.repeat(1_000), empty: null }
+    sandbox.addEvent({ uid, type: 'lookalike', data })
+    const { out } = await run('events', 'get', 'domain/flare/login[.]example[.]com')
+    expect(out).toContain(`\n${uid}\n`)
+    expect(out).toMatch(/^content +(word )+.*\(… \d{4} more characters\)$/m)
+    expect(out).not.toContain('empty')
+  })
+
+  test('says so where there is no full event', async () => {
+    const { run, sandbox } = await aScene({ detailWithoutModel: 'unsupported' })
+    sandbox.addEvent({ uid: 'seller/market/1', type: 'seller', data: null })
+    expect(await run('events', 'get', 'seller/market/1')).toEqual({
+      code: 1,
+      out: '',
+      err: 'seller/market/1: there is no full event of this type; the search item is all there is\n',
+    })
+    expect(await run('events', 'get', 'nope/x/1')).toEqual({
+      code: 1,
+      out: '',
+      err: 'nope/x/1: the service knows no event of this uid; copy the uid whole\n',
+    })
+    expect((await run('events', 'get', ' ')).code).toBe(2)
+  })
+})
+
+describe('events expand', () => {
+  test('shows credentials with their passwords masked, wherever these stand', async () => {
+    const { run } = await aScene()
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const ask = ['events', 'expand', logUid, '--field=credentials', '--output', form]
+      const { code, out } = await run(...ask)
+      expect(code).toBe(0)
+      expect(out).toContain('anna@example.com')
+      expect(out).toContain('H••••1')
+      expect(out).not.toContain(secret)
+    }
+    const revealed = await run('events', 'expand', logUid, '--field=credentials', '--reveal')
+    expect(revealed.out).toContain(secret)
+  })
+
+  test('shows cookies without their values', async () => {
+    const { run } = await aScene()
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const ask = ['events', 'expand', logUid, '--field=cookies', '--output', form]
+      const { out } = await run(...ask)
+      expect(out).toContain('SSO_AUTH')
+      expect(out).not.toContain(cookieValue)
+    }
+    const revealed = await run('events', 'expand', logUid, '--field=cookies', '--reveal')
+    expect(revealed.out).toContain(cookieValue)
+    const { out } = await run('events', 'expand', logUid, '--field=cookies')
+    expect(out).toContain('vpn.example.com                   /             SSO_AUTH')
+  })
+
+  test('goes on where it ended', async () => {
+    const { run, sent } = await aScene()
+    const ask = ['events', 'expand', logUid, '--field=credentials', '--output=json']
+    const first = JSON.parse((await run(...ask, '--limit=2')).out) as {
+      items: object[]
+      next: string
+    }
+    expect(first.items).toHaveLength(2)
+    const rest = JSON.parse((await run(...ask, '--from', first.next)).out) as { items: object[] }
+    expect(rest).toMatchObject({ items: [{ username: 'cleo@example.com' }], next: null })
+    expect(sent().map(({ path }) => path)).toEqual(Array(2).fill('/firework/v4/events/_expand'))
+  })
+
+  test.each([
+    ['forum_post/exploit/1', 1, /^forum_post\/exploit\/1: the service refuses the request \(400\)/],
+    ['nope/x/1', 1, /^nope\/x\/1: the service refuses the request \(404\)/],
+  ])('%s is refused by name', async (uid, code, said) => {
+    const { run } = await aScene()
+    const ended = await run('events', 'expand', uid, '--field=cookies')
+    expect(ended).toEqual({ code, out: '', err: expect.stringMatching(said) })
+  })
+
+  test.each([
+    [['--field=passwords'], 'Allowed choices are credentials, cookies'],
+    [[], "required option '--field <name>' not specified"],
+    [['--field=cookies', '--size=21'], 'Write a whole number from 1 to 20.'],
+  ])('%j is refused, and nothing is asked', async (args, said) => {
+    const { run, sent } = await aServiceScene(tests)
+    const { code, err } = await run('events', 'expand', logUid, ...args)
+    expect(code).toBe(2)
+    expect(err).toContain(said)
+    expect(sent()).toEqual([])
+  })
+})

@@ -1,0 +1,106 @@
+/** `--reveal` gives a secret exactly as it is, or says that it cannot. */
+import { describe, expect, test } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+import { aFile } from './tocsin.ts'
+
+const tests = redisForTests()
+
+/** A formula, two spaces, zero width, an escape, and longer than any column. */
+const secret = `=Hush  \u200B\u001B[31m${'x'.repeat(700)}`
+const onItsLine = JSON.stringify(secret).replace('\u200B', String.raw`\u200b`)
+const uid = 'stealer_log/stealer_logs_live/4711'
+
+async function aScene(): Promise<ServiceScene> {
+  const scene = await aServiceScene(tests)
+  const login = { url: 'https://a.example', username: 'anna@example.com', application: 'Outlook' }
+  const cookie = { host_key: 'a.example', path: '/', expires_utc: null, name: 'SSO' }
+  scene.sandbox.addEvent({
+    uid,
+    type: 'stealer_log',
+    groupIds: [1042],
+    highlights: { 'credentials.password': [`<mark>${secret}</mark>`] },
+    data: { password: secret, title: 'y'.repeat(700) },
+    stolen: {
+      credentials: [{ ...login, password: secret }],
+      cookies: [{ ...cookie, value: secret }] as never,
+    },
+  })
+  scene.sandbox.addCredentials([
+    { hash: secret, hashType: null, identityName: 'anna@example.com', identifierIds: [77] },
+  ])
+  return scene
+}
+
+const file = (): string => aFile('data.json', JSON.stringify({ secret }))
+const create = ['assets', 'create', '--type=secret', '--search-types=leak', '--name=s']
+
+const commands: [string, () => string[], string][] = [
+  [
+    'events search',
+    () => ['events', 'search', '--group=1042'],
+    `credentials.password: ${onItsLine}`,
+  ],
+  ['events get', () => ['events', 'get', uid], `password  ${onItsLine}`],
+  [
+    'events expand',
+    () => ['events', 'expand', uid, '--field=credentials'],
+    `    password: ${onItsLine}`,
+  ],
+  [
+    'events expand of cookies',
+    () => ['events', 'expand', uid, '--field=cookies'],
+    `    value: ${onItsLine}`,
+  ],
+  ['credentials feed', () => ['credentials', 'feed', '77'], `    secret: ${onItsLine}`],
+  ['assets create', () => [...create, '--data-file', file()], `    data: {"secret":${onItsLine}}`],
+]
+
+function textsIn(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [value]
+  return Object.values(value).flatMap(textsIn)
+}
+
+describe.each(commands)('%s --reveal', (_name, argsOf, line) => {
+  test('has the secret whole in JSON, and nothing that a terminal acts upon', async () => {
+    const { run } = await aScene()
+    const { code, out } = await run(...argsOf(), '--reveal', '--output=json')
+    expect(code).toBe(0)
+    const texts = textsIn(JSON.parse(out))
+    expect(texts.map((text) => String(text).replaceAll(/<\/?mark>/g, ''))).toContain(secret)
+    expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+  })
+
+  test('has it whole on one line for people, every character visible', async () => {
+    const { run } = await aScene()
+    const { out } = await run(...argsOf(), '--reveal')
+    expect(out.split('\n').some((one) => one.endsWith(line))).toBe(true)
+    expect(out.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect((await run(...argsOf())).out).not.toContain('xxxx')
+  })
+})
+
+test('events get --reveal still cuts what is no secret', async () => {
+  const { run } = await aScene()
+  expect((await run('events', 'get', uid, '--reveal')).out).toMatch(
+    /^title +y+ \(… \d+ more characters\)$/m,
+  )
+})
+
+test.each([
+  ['events', 'search', '--group=1042'],
+  ['events', 'expand', uid, '--field=credentials'],
+  ['events', 'legacy-search'],
+  ['credentials', 'search', '--domain=example.com'],
+  ['credentials', 'feed', '77'],
+  ['assets', 'enable', '77'],
+  ['alerts', 'get', '1042'],
+])('%s %s %s --reveal is refused in CSV, and nothing is asked', async (...args) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  expect(await run(...args.filter(Boolean), '--reveal', '--output=csv')).toEqual({
+    code: 2,
+    out: '',
+    err: '--reveal: CSV changes secrets so that no spreadsheet runs them; take --output json or ndjson\n',
+  })
+  expect(sandbox.requests).toEqual([])
+})

@@ -1,0 +1,206 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import type { SandboxOptions } from '../../../src/sandbox/options.ts'
+import { knownReportRequests } from '../../../src/sandbox/reports/reports.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { wireReportAnswer, wireReportRequest } from '../../../src/service/wire/reports.ts'
+import { ask, post, tokenOf, type Answer } from './client.ts'
+
+const startMs = Date.UTC(2026, 10, 1, 12)
+const hourMs = 3_600_000
+const open: Sandbox[] = []
+let nowMs = startMs
+afterEach(async () => {
+  nowMs = startMs
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()))
+})
+
+async function start(options: SandboxOptions = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({ enforceLimits: false, now: () => nowMs, ...options })
+  open.push(sandbox)
+  return sandbox
+}
+
+async function read(sandbox: Sandbox, path: string, tenant = 42): Promise<Answer> {
+  const token = await tokenOf(sandbox, 'fw_sandbox', tenant)
+  return ask(`${sandbox.url}/firework/v4/threat_flow/reports/${path}`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+}
+
+async function request(sandbox: Sandbox, body: unknown): Promise<Answer> {
+  const authorization = `Bearer ${await tokenOf(sandbox)}`
+  return post(`${sandbox.url}/firework/v4/threat_flow/reports/requests`, body, { authorization })
+}
+
+async function requested(sandbox: Sandbox, body: object): Promise<string> {
+  const answer = await request(sandbox, { report_title: 'Weekly', ...body })
+  expect(answer.status).toBe(200)
+  return (answer.json as { request_id: string }).request_id
+}
+
+async function relatedUids(sandbox: Sandbox, id: string): Promise<string[]> {
+  const { json } = await read(sandbox, `requests/${id}`)
+  return wireReportRequest.parse(json).report!.related_activity_uids!
+}
+
+describe('a request for a report', () => {
+  test('is processing until its time has come, then completed with what was seen', async () => {
+    const sandbox = await start({ reportMs: 60_000 })
+    const seen = sandbox.addEvents(5, { type: 'paste', severity: 'high' })
+    const id = await requested(sandbox, { question: 'Are we named?' })
+    nowMs += 59_999
+    const early = await read(sandbox, `requests/${id}`)
+    expect(early).toMatchObject({ status: 200, json: { status: 'processing', report: null } })
+    nowMs += 1
+    const { status, report } = wireReportRequest.parse((await read(sandbox, `requests/${id}`)).json)
+    expect(status).toBe('completed')
+    expect(report!.related_activity_uids!.toSorted()).toEqual(seen.map(({ uid }) => uid).toSorted())
+    expect(report!.summary).toContain('Are we named?')
+    expect(report!.content).toMatch(/^# Weekly\n/)
+    expect(report).toMatchObject({ title: 'Weekly', tags: ['paste', 'high'] })
+    expect(report!.highlights).toHaveLength(5)
+    expect(report).not.toHaveProperty('reading_time')
+  })
+
+  test('is written once: what changes and comes later changes nothing', async () => {
+    const sandbox = await start({ reportMs: 0 })
+    const [event] = sandbox.addEvents(3, { severity: 'low' })
+    const id = await requested(sandbox, {})
+    const first = await read(sandbox, `requests/${id}`)
+    nowMs += 1000
+    sandbox.addEvents(3)
+    sandbox.changeEvent(event!.uid, { severity: 'critical' })
+    expect((await read(sandbox, `requests/${id}`)).json).toEqual(first.json)
+  })
+
+  test('ends in error by a word in its title, or by chance', async () => {
+    const sandbox = await start({ reportMs: 0 })
+    const unlucky = await start({ reportMs: 0, reportErrorShare: 1 })
+    const failed = { status: 'error', report: null }
+    const marked = await requested(sandbox, { report_title: 'Weekly [error]' })
+    expect((await read(sandbox, `requests/${marked}`)).json).toEqual(failed)
+    const id = await requested(unlucky, {})
+    expect((await read(unlucky, `requests/${id}`)).json).toEqual(failed)
+  })
+
+  test.each([
+    [{ time_range_type: 'last_24h' }, ['young', 'wanted']],
+    [{ time_range_type: 'last_7d' }, ['young', 'wanted', 'old']],
+    [
+      { time_range_type: 'range', time_range_from: '2026-10-01', time_range_to: '2026-10-30' },
+      ['old'],
+    ],
+    [{ included_keywords: ['WANTED', 'nobody'] }, ['wanted']],
+    [{ excluded_keywords: ['wanted'] }, ['young', 'old']],
+  ])('is about the events that %j names', async (wish, expected) => {
+    const sandbox = await start({ reportMs: 0 })
+    const type = 'paste'
+    sandbox.addEvent({ type, uid: 'young', createdAtMs: startMs - hourMs })
+    sandbox.addEvent({ type, uid: 'old', createdAtMs: startMs - 72 * hourMs })
+    sandbox.addEvent({ type, uid: 'wanted', highlights: { content: ['most wanted'] } })
+    const uids = await relatedUids(sandbox, await requested(sandbox, wish))
+    expect(uids.toSorted()).toEqual(expected.toSorted())
+  })
+
+  test.each([
+    [{}, ['body', 'report_title']],
+    [{ report_title: '' }, ['body', 'report_title']],
+    [{ report_title: 'x', time_range_type: 'last_year' }, ['body', 'time_range_type']],
+    [{ report_title: 'x', time_range_type: 'range' }, ['body', 'time_range_from']],
+    [{ report_title: 'x', included_keywords: 'word' }, ['body', 'included_keywords']],
+  ])('of the body %j is refused with its place', async (body, loc) => {
+    expect(await request(await start(), body)).toMatchObject({
+      status: 422,
+      json: { detail: [{ loc }] },
+    })
+  })
+
+  test('stands from the start under known ids, one in each state', async () => {
+    const sandbox = await start()
+    const stateOf = async (id: string): Promise<unknown> =>
+      wireReportRequest.parse((await read(sandbox, `requests/${id}`)).json).status
+    const { completed, processing, error } = knownReportRequests
+    expect([await stateOf(completed), await stateOf(processing), await stateOf(error)]).toEqual([
+      'completed',
+      'processing',
+      'error',
+    ])
+    nowMs += 20_000
+    expect(await stateOf(processing)).toBe('completed')
+  })
+
+  test('of another tenant is forbidden, an unknown one is not found, no UUID is refused', async () => {
+    const sandbox = await start()
+    const { id } = sandbox.addReportRequest({ tenantId: 43 })
+    expect(await read(sandbox, `requests/${id}`)).toMatchObject({
+      status: 403,
+      json: { error: { code: 'FORBIDDEN' } },
+    })
+    expect((await read(sandbox, `requests/${id}`, 43)).status).toBe(200)
+    const unknown = id.replace(/^../, id.startsWith('00') ? 'ff' : '00')
+    expect((await read(sandbox, `requests/${unknown}`)).status).toBe(404)
+    expect(await read(sandbox, 'requests/7')).toMatchObject({
+      status: 422,
+      json: { detail: [{ loc: ['path', 'request_info_id'] }] },
+    })
+  })
+
+  test('tells of its own tenant only', async () => {
+    const groups = [
+      { id: 1, name: 'One', tenantId: 42, identifiers: [{ id: 5, name: 'one.example' }] },
+      { id: 2, name: 'Two', tenantId: 43, identifiers: [{ id: 6, name: 'two.example' }] },
+    ]
+    const sandbox = await start({ groups, reportMs: 0 })
+    const own = sandbox.addEvent({ groupIds: [1] })
+    sandbox.addEvent({ groupIds: [2] })
+    sandbox.addRawItem(1, { metadata: null })
+    expect(await relatedUids(sandbox, await requested(sandbox, {}))).toEqual([own.uid])
+  })
+})
+
+describe('a report by its id', () => {
+  test('has every field, some of them null now and then', async () => {
+    const sandbox = await start({ reportMs: 0 })
+    sandbox.addEvents(30)
+    const fields = ['subtitle', 'published_at', 'prompt_preset_uid', 'tenant_id', 'organization_id']
+    const empty = new Set<string>()
+    const given = new Set<string>()
+    for (let count = 0; count < 30; count++) {
+      const { reportId } = sandbox.addReportRequest()
+      const { report } = wireReportAnswer.parse((await read(sandbox, String(reportId))).json)
+      expect(report).toMatchObject({ id: reportId, reading_time: expect.any(Number) })
+      expect(report.related_activity_uids).toHaveLength(20)
+      for (const field of fields) (report[field] === null ? empty : given).add(field)
+    }
+    expect([...empty].toSorted()).toEqual(fields.toSorted())
+    expect([...given].toSorted()).toEqual(fields.toSorted())
+  })
+
+  test('is not found before it is completed, and never where it ended in error', async () => {
+    const sandbox = await start({ reportMs: 1000 })
+    const { reportId } = sandbox.addReportRequest()
+    const failed = sandbox.addReportRequest({ outcome: 'error' })
+    expect((await read(sandbox, String(reportId))).status).toBe(404)
+    nowMs += 1000
+    expect((await read(sandbox, String(reportId))).status).toBe(200)
+    expect((await read(sandbox, String(failed.reportId))).status).toBe(404)
+  })
+
+  test('of another tenant is forbidden, a word for an id is refused', async () => {
+    const sandbox = await start()
+    const { reportId } = sandbox.addReportRequest({ tenantId: 43, readyAtMs: 0 })
+    expect((await read(sandbox, String(reportId))).status).toBe(403)
+    expect((await read(sandbox, String(reportId), 43)).status).toBe(200)
+    expect((await read(sandbox, '1')).status).toBe(404)
+    expect(await read(sandbox, 'latest')).toMatchObject({
+      status: 422,
+      json: { detail: [{ loc: ['path', 'report_id'] }] },
+    })
+  })
+
+  test('counts as a basic request', async () => {
+    const sandbox = await start()
+    await read(sandbox, 'requests/x')
+    expect(sandbox.requests.at(-1)?.tier).toBe('basic')
+  })
+})

@@ -1,0 +1,130 @@
+/** Each operation of the service has a function, a command and a test, and ARCHITECTURE says which. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { runProgram } from '../../src/cli/program.ts'
+import { createKeys } from '../../src/redis/keys.ts'
+import type { ServiceClient } from '../../src/service/client.ts'
+import { createOperations } from '../../src/service/operations/operations.ts'
+import { createUndescribedPolicyOperations } from '../../src/service/operations/undescribed-policies.ts'
+
+const root = join(import.meta.dirname, '../..')
+const heading = '## Every operation of the service'
+const architecture = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+
+/** The operations of the API's description, under the names that it gives their parameters. */
+const described = [
+  'POST /tokens/generate',
+  'GET /tokens/test',
+  'POST /firework/v4/credentials/global/_search',
+  'GET /firework/v3/identifiers/{identifier_id}/feed/credentials',
+  'POST /firework/v4/events/global/_search',
+  'POST /firework/v4/events/identifier_groups/{identifier_group_id}/_search',
+  'GET /firework/v4/events/',
+  'GET /firework/v4/events/_expand',
+  'GET /firework/v2/search/',
+  'POST /firework/v2/search/',
+  'POST /firework/v2/assets/',
+  'PUT /firework/v2/assets/{asset_id}',
+  'POST /firework/v2/assets/{asset_id}/toggle',
+  'GET /firework/v2/assets/groups/{assets_group_id}/alerts',
+  'POST /firework/v4/matching_policies',
+  'GET /firework/v4/matching_policies/{policy_uuid}',
+  'DELETE /firework/v4/matching_policies/{policy_uuid}',
+  'POST /firework/v4/matching_policies/{policy_uuid}/assignments',
+  'GET /firework/v4/matching_policies/by_identifier_id/{identifier_id}',
+  'GET /firework/v4/threat_flow/reports/requests/{request_info_id}',
+  'GET /firework/v4/threat_flow/reports/{report_id}',
+  'POST /firework/v2/organizations/{organization_id}/tenants',
+]
+
+interface Row {
+  operation: string
+  functions: string[]
+  commands: string[]
+  files: string[]
+}
+
+const rows = rowsOf(architecture.split(`${heading}\n`)[1]?.split('\n## ')[0] ?? '')
+
+function rowsOf(section: string): Row[] {
+  const lines = section.split('\n').filter((line) => line.startsWith('| `'))
+  return lines.map((line) => {
+    const [operation = [], functions = [], commands = [], files = []] = line
+      .split('|')
+      .slice(1)
+      .map(codesIn)
+    return { operation: operation.join(), functions, commands, files }
+  })
+}
+
+function codesIn(cell: string): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+}
+
+/** Built as the client builds them; nothing is asked of anybody before one is called. */
+function functionsOfClient(): { all: string[]; undescribed: string[] } {
+  const account = { baseUrl: 'https://api.example', policyPaths: 'auto' } as const
+  const none = undefined as never
+  const operations = createOperations({ account, redis: none, keys: createKeys('x'), parts: none })
+  const token: keyof ServiceClient = 'testToken'
+  return {
+    all: [token, ...Object.keys(operations)],
+    undescribed: Object.keys(createUndescribedPolicyOperations(none, none)),
+  }
+}
+
+async function helpOf(words: string[]): Promise<string> {
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  const stop = new AbortController().signal
+  await runProgram([...words, '--help'], { input, output, errors, stop })
+  output.end()
+  return text(output)
+}
+
+const { all, undescribed } = functionsOfClient()
+
+test('every operation of the description has one row, and nothing else has', () => {
+  expect(rows.map(({ operation }) => operation)).toEqual(described)
+})
+
+test('every function of the client has a row, but those that the description does not know', () => {
+  const named = new Set(rows.flatMap(({ functions }) => functions))
+  expect(undescribed.length).toBeGreaterThan(0)
+  expect(all.filter((name) => !named.has(name)).toSorted()).toEqual(undescribed.toSorted())
+})
+
+describe.each(rows)('$operation', ({ functions, commands, files }) => {
+  test('is a function of the client', () => {
+    expect(functions).toHaveLength(1)
+    expect(all).toEqual(expect.arrayContaining(functions))
+  })
+
+  test('is a command that there is, with the option that it needs', async () => {
+    expect(commands).not.toEqual([])
+    for (const command of commands) {
+      const words = command.split(' ').filter((word) => !word.startsWith('--'))
+      const help = await helpOf(words)
+      expect(help).toMatch(new RegExp(`^Usage: tocsin ${words.join(' ')} `))
+      expect(help).not.toMatch(/^Commands:/m)
+      const options = command.split(' ').filter((word) => word.startsWith('--'))
+      for (const option of options) expect(help).toMatch(new RegExp(`^  ${option}[ ,]`, 'm'))
+    }
+  })
+
+  test('is called in a test that there is', () => {
+    expect(files).not.toEqual([])
+    const paths = files.map((file) => join(root, 'test/integration/service', file))
+    expect(paths.filter((path) => !existsSync(path))).toEqual([])
+    for (const path of paths) {
+      const source = readFileSync(path, 'utf8')
+      for (const name of functions) expect(source).toContain(`.${name}(`)
+    }
+  })
+})
+
+test('the page stays short enough to be read', () => {
+  expect(architecture.split('\n').length).toBeLessThanOrEqual(200)
+})

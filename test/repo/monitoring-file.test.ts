@@ -1,0 +1,61 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import {
+  loadMonitoringFile,
+  monitoringFile,
+  monitoringSchema,
+} from '../../src/cli/monitoring/monitoring-file.ts'
+import { parseFile } from '../../src/config/parse-file.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+test('config/monitoring.yaml loads, and speaks of every key of an asset and of a policy but for names', () => {
+  const { content } = loadMonitoringFile(join(root, 'config/monitoring.yaml'), {})
+  expect(Object.keys(content.assets ?? {})).toEqual(['brand', 'website', 'former-brand'])
+  expect(content.assets?.['brand']?.policies).toEqual(['no-jobs'])
+})
+
+test('the example of README loads', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const blocks = [...readme.matchAll(/^```yml\n(.*?)^```/gms)].map(([, block = '']) => block)
+  expect(blocks).toHaveLength(1)
+  const shape = { schema: monitoringFile, references: () => [] }
+  const { content } = parseFile(blocks[0] ?? '', { file: 'README.md', env: {} }, shape)
+  expect(Object.keys(content.assets ?? {})).not.toEqual([])
+})
+
+test('the JSON Schema is the one of this version: npm run --silent tocsin -- schema --monitoring > config/monitoring.schema.json', () => {
+  const committed = readFileSync(join(root, 'config/monitoring.schema.json'), 'utf8')
+  expect(committed).toBe(`${JSON.stringify(monitoringSchema(), null, 2)}\n`)
+})
+
+test('every property of the JSON Schema is described, and no other is allowed beside it', () => {
+  const bare: string[] = []
+  const visit = (schema: unknown, path: string): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    const { properties, additionalProperties } = schema as Record<string, unknown>
+    if (properties && additionalProperties !== false) bare.push(`${path}: open`)
+    for (const [key, value] of Object.entries(properties ?? {})) {
+      const { description } = value as { description?: string }
+      if (description === undefined) bare.push(`${path}.${key}`)
+    }
+    for (const [key, value] of Object.entries(schema)) visit(value, `${path}.${key}`)
+  }
+  visit(monitoringSchema(), '')
+  expect(bare).toEqual([])
+})
+
+test('README names every key of the file', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const section = readme.split('\n## Monitoring as code\n')[1]?.split('\n## ')[0] ?? ''
+  const keys = new Set<string>()
+  const visit = (schema: unknown): void => {
+    if (typeof schema !== 'object' || schema === null) return
+    const { properties } = schema as { properties?: object }
+    for (const key of Object.keys(properties ?? {})) keys.add(key)
+    for (const value of Object.values(schema)) visit(value)
+  }
+  visit(monitoringSchema())
+  expect([...keys].filter((key) => !section.includes(`\`${key}\``))).toEqual([])
+})

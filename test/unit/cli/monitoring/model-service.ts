@@ -1,0 +1,121 @@
+/** The service as far as monitoring goes, by its description: what it holds, and what each request makes of it. */
+import type { MonitoringReads } from '../../../../src/cli/monitoring/read-actual.ts'
+import type { MonitoringWrites } from '../../../../src/cli/monitoring/step-parts.ts'
+import type { Asked } from '../../../../src/service/operations/operation.ts'
+import { ServiceError } from '../../../../src/service/service-error.ts'
+import type { WireAsset } from '../../../../src/service/wire/assets.ts'
+import type { WirePolicy } from '../../../../src/service/wire/policies.ts'
+
+/** Before it is sent; refused; or done, and its answer lost. */
+export type Failing = 'unsent' | 'refused' | 'unanswered'
+
+export interface Model {
+  client: MonitoringReads & MonitoringWrites
+  assets: Map<number, WireAsset>
+  policies: Map<string, WirePolicy>
+  /** Uuids of policies by identifier. */
+  assigned: Map<number, Set<string>>
+  writes: () => number
+  /** From now on the write of this number, 0 being the next, fails. */
+  failAt: (write: number, when: Failing) => void
+}
+
+/** `undescribed`: it also knows the operations that the description does not have. */
+export function modelService(undescribed: boolean): Model {
+  const assets = new Map<number, WireAsset>()
+  const policies = new Map<string, WirePolicy>()
+  const assigned = new Map<number, Set<string>>()
+  let [writes, made, failing] = [0, 0, -1]
+  let failsWhen: Failing = 'unsent'
+
+  async function written<Result>({ onSend }: Asked, change: () => Result): Promise<Result> {
+    const failure = writes === failing ? failsWhen : undefined
+    writes += 1
+    if (failure === 'unsent') throw new ServiceError('timeout', 'no turn came')
+    onSend?.()
+    if (failure === 'refused') throw new ServiceError('rejected', 'no', { status: 400 })
+    const result = change()
+    if (failure === 'unanswered') {
+      throw new ServiceError('timeout', 'no answer', { mayBeDone: true })
+    }
+    return result
+  }
+
+  function there<Value>(value: Value | undefined): Value {
+    if (value === undefined) throw new ServiceError('rejected', 'gone', { status: 404 })
+    return value
+  }
+
+  function keep(asset: WireAsset): WireAsset {
+    assets.set(asset.id, asset)
+    return asset
+  }
+
+  const client: Model['client'] = {
+    createAsset: ({ asset, ...asked }) =>
+      written(asked, () => {
+        const id = 5000 + (made += 1)
+        assigned.set(id, new Set())
+        return keep({ ...asset, id, is_disabled: false, urn: `urn:${id}`, mark: `of ${id}` })
+      }),
+    replaceAsset: ({ id, asset, ...asked }) =>
+      written(asked, () => {
+        there(assets.get(id))
+        return keep({ ...asset, id, urn: `urn:${id}` })
+      }),
+    toggleAsset: ({ id, isDisabled, ...asked }) =>
+      written(asked, () => keep({ ...there(assets.get(id)), is_disabled: isDisabled })),
+    createPolicy: ({ policy: { name, type, value }, ...asked }) =>
+      written(asked, () => {
+        const policy = { uuid: `p${(made += 1)}`, name, policy_type: type, value }
+        policies.set(policy.uuid, policy)
+        return policy
+      }),
+    updatePolicy: ({ uuid, name, value, ...asked }) =>
+      written(asked, () => {
+        if (!undescribed) throw new Error('this service changes no policy')
+        const policy = { ...there(policies.get(uuid)), name, value }
+        policies.set(uuid, policy)
+        return policy
+      }),
+    deletePolicy: ({ uuid, ...asked }) =>
+      written(asked, () => {
+        there(policies.get(uuid))
+        policies.delete(uuid)
+        for (const having of assigned.values()) having.delete(uuid)
+      }),
+    assignPolicy: ({ uuid, assignment, ...asked }) =>
+      written(asked, () => {
+        there(policies.get(uuid))
+        for (const id of assignment.identifier_ids) there(assigned.get(id)).add(uuid)
+      }),
+    unassignPolicy: ({ uuid, assignment, ...asked }) =>
+      written(asked, () => {
+        if (!undescribed) throw new Error('this service takes no policy away')
+        for (const id of assignment.identifier_ids) there(assigned.get(id)).delete(uuid)
+      }),
+    policiesOf: async ({ identifier }) =>
+      [...there(assigned.get(identifier))].map((uuid) => ({
+        matching_policy: there(policies.get(uuid)),
+      })),
+    getPolicy: async ({ uuid }) => there(policies.get(uuid)),
+    listPolicies: async () => (undescribed ? { items: [...policies.values()] } : undefined),
+    assignmentsOf: async ({ uuid }) => {
+      if (!undescribed) return undefined
+      const having = [...assigned].filter(([, uuids]) => uuids.has(uuid))
+      return { items: having.map(([id]) => ({ identifier_id: id })) }
+    },
+  }
+
+  return {
+    client,
+    assets,
+    policies,
+    assigned,
+    writes: () => writes,
+    failAt(write, when) {
+      failing = write < 0 ? -1 : writes + write
+      failsWhen = when
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { placeIn, walkMark, wordOf } from '../../../../src/cli/query/page-place.ts'
+import type { OpenService } from '../../../../src/cli/query/service-command.ts'
+import { secretFromText } from '../../../../src/runtime/secret.ts'
+
+const mark = '0123456789'
+
+test('a place is read as it was written', () => {
+  fc.assert(
+    fc.property(
+      fc.option(fc.string({ minLength: 1, unit: 'binary' })),
+      fc.nat(999_999),
+      (cursor, skip) => {
+        expect(placeIn(wordOf({ cursor, skip }, mark), mark)).toEqual({ cursor, skip })
+      },
+    ),
+  )
+})
+
+test('a place of another walk is refused', () => {
+  const word = wordOf({ cursor: 'c', skip: 3 }, mark)
+  expect(() => placeIn(word, '9876543210')).toThrow('--from belongs to another request; repeat')
+})
+
+test.each(['WzE3OTU%3D', '12.abc', 'a.b.c', '7'])(
+  '%s, a cursor of the service, is a place',
+  (cursor) => {
+    expect(placeIn(cursor, mark)).toEqual({ cursor, skip: 0 })
+  },
+)
+
+describe('the mark', () => {
+  const request = { query: { type: 'secret', secret: 'hush' }, order: 'asc' }
+
+  function markOf(change: { account?: string; key?: string; command?: string; request?: object }) {
+    const { account = 'main', key = 'fw_1', command = 'search', request: what = request } = change
+    const client = { account: { name: account, apiKey: secretFromText(key) } }
+    return walkMark({ client } as OpenService, command, what)
+  }
+
+  test('is the same for the same', () => {
+    expect(markOf({})).toBe(markOf({}))
+    expect(markOf({})).toMatch(/^[0-9a-f]{10}$/)
+  })
+
+  test.each([
+    ['account', { account: 'other' }],
+    ['command', { command: 'feed' }],
+    ['order', { request: { ...request, order: 'desc' } }],
+    ['query', { request: { ...request, query: { type: 'secret', secret: 'Hush' } } }],
+    ['key, without which no guess at a secret can be tested', { key: 'fw_2' }],
+  ])('is another for another %s', (_what, change) => {
+    expect(markOf(change)).not.toBe(markOf({}))
+  })
+})

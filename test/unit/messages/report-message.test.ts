@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest'
+import { parseReport } from '../../../src/feeds/parse-report.ts'
+import type { ReportEnd } from '../../../src/feeds/reports-feed.ts'
+import { messageLimits, renderMessage, type Message } from '../../../src/messages/message.ts'
+
+function messageOf(end: Partial<ReportEnd>): Message {
+  const event = parseReport({ requestId: 'r1', outcome: 'completed', report: null, ...end }, 'low')
+  const subject = { account: 'main', feed: 'reports', routes: ['root'], event, fetchedAtMs: 0 }
+  return renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+}
+
+const report = {
+  id: 12,
+  title: 'Week 47',
+  subtitle: 'What matters',
+  summary: 'Two leaks and a ransom. See evil.example for more.',
+  content: '# Long',
+  highlights: ['one', 'two', 'three', 'four', 'five', 'six'],
+  related_activity_uids: ['paste/x/1', 'leak/y/2'],
+  created_at: '2026-11-20T08:00:00Z',
+}
+
+test('a report is told by its title, its summary, its highlights and what it is about', () => {
+  const { title, extract, facts, uid } = messageOf({ report })
+  expect(title).toBe('Threat report: Week 47')
+  expect(extract?.label).toBe('Summary')
+  expect(extract?.text).toContain('Two leaks and a ransom.')
+  expect(extract?.text).not.toContain('evil.example') // no link of its own making
+  expect(facts.filter(({ label }) => label === 'Highlight')).toHaveLength(5)
+  expect(facts.map(({ label }) => label)).toEqual(
+    expect.arrayContaining(['Subtitle', 'Created', 'More highlights', 'Related activity']),
+  )
+  expect(facts.at(-1)?.value).toBe('tocsin reports get 12')
+  expect(uid).toBe('threat_flow/report/12')
+})
+
+test.each([
+  ['failed', 'could not be made'],
+  ['refused', 'cannot be read'],
+  ['overdue', 'is overdue'],
+] as const)('a request that is %s says so, and what to do', (outcome, words) => {
+  const { title, facts, uid } = messageOf({ outcome })
+  expect(title).toContain(words)
+  expect(facts).toContainEqual(expect.objectContaining({ label: 'Request', value: 'r1' }))
+  expect(uid).toBe(`threat_flow/request/r1/${outcome}`)
+})
+
+test('an endless report stays within the bounds of a message and of the ledger', () => {
+  const long = 'x'.repeat(100_000)
+  const many = Array.from({ length: 1_000 }, () => long)
+  const given = { ...report, summary: long, title: long, highlights: many, tags: many }
+  const end = { requestId: 'r1', outcome: 'completed' as const, report: given }
+  expect(JSON.stringify(parseReport(end, 'low')).length).toBeLessThan(60_000)
+  const { title, extract } = messageOf({ report: given })
+  expect(title.length).toBeLessThanOrEqual(messageLimits.title)
+  expect(extract?.text.length).toBeLessThanOrEqual(messageLimits.extract)
+})
+
+test('what reads as a login in a report is masked before it is kept', () => {
+  const given = { ...report, summary: 'seen: ann@example.com:hunter2' }
+  const event = parseReport({ requestId: 'r1', outcome: 'completed', report: given }, 'low')
+  expect(JSON.stringify(event)).not.toContain('hunter2')
+})
