@@ -45,7 +45,7 @@ export async function* auditFeed(
   const found = await stillUnknown(book, feed.name, [...audit.found.values()])
   const malformed = await stillMalformed(audit)
   await remember(audit, found, malformed)
-  const lost = malformed.filter((bad) => before.has(malformedId(book, bad)))
+  const lost = malformed.filter((bad) => hasPassed(audit, before.get(malformedId(book, bad))))
   const shown = audit.uids.size + audit.malformed.size
   return {
     feed: feed.name,
@@ -120,10 +120,15 @@ function findingOf(
  * Whether it may have become visible after the feed had passed its place for the last time: the tail,
  * and for what arrives late the sweep. Without a match time it became visible when an audit first saw it.
  */
-function isAwaited({ feed, state, before, begunMs }: Audit, { event }: RoutedEvent): boolean {
-  const visibleMs = event.matchedAtMs ?? before.get(event.uid) ?? begunMs
-  const passedMs = feed.sweep ? state.sweep.lastBegunMs : state.lastCaughtUpMs
-  return visibleMs > (passedMs ?? 0)
+function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
+  const { before } = audit
+  return !hasPassed(audit, event.matchedAtMs ?? before.get(event.uid))
+}
+
+/** Whether the feed has passed since then what is perhaps behind its cursor; undefined: since just now. */
+function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boolean {
+  const passedMs = feed.sweep ? state.sweep.lastEnded?.begunMs : state.lastCaughtUpMs
+  return visibleMs !== undefined && visibleMs <= (passedMs ?? 0)
 }
 
 /** What the daemon took in meanwhile is no finding. */
@@ -148,7 +153,7 @@ async function stillMalformed({ options, feed, malformed }: Audit): Promise<Malf
 }
 
 async function remember(
-  { options, feed, before, begunMs }: Audit,
+  { options, feed, before, begunMs, uids, malformed: shown }: Audit,
   found: readonly Finding[],
   malformed: readonly MalformedItem[],
 ): Promise<void> {
@@ -157,7 +162,12 @@ async function remember(
     ...found.filter(({ why }) => why !== 'record_gone').map(({ uid }) => uid),
     ...malformed.map((bad) => malformedId(book, bad)),
   ]
-  const seen = new Map(ids.map((id) => [id, before.get(id) ?? begunMs]))
+  const looked = new Set([...uids, ...[...shown.values()].map((bad) => malformedId(book, bad))])
+  const others = [...before].filter(([id]) => !looked.has(id)) // a narrow look forgets nothing
+  const seen = new Map([
+    ...others,
+    ...ids.map((id): [string, number] => [id, before.get(id) ?? begunMs]),
+  ])
   await writeSightings(book, feed.name, seen)
 }
 

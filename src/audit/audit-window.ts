@@ -16,10 +16,10 @@ export type NoWindow =
 
 /**
  * From `backMs` before now to where the feed was read to its end. Never further back than its floor, than
- * what its present request has read, or than records are kept: of older ones nobody can tell what became.
+ * what its present request has read, or than marks and records are kept: of older ones nobody can tell what became.
  */
 export function auditWindow(
-  { retention }: Pick<Book, 'retention'>,
+  { retention, horizonMs }: Pick<Book, 'retention' | 'horizonMs'>,
   feed: PolledFeed,
   state: FeedState | undefined,
   backMs: number,
@@ -32,7 +32,7 @@ export function auditWindow(
   if (isOld || !isRead || state.isBackfilling) return 'not_read'
   const fromMs = Math.max(
     floorMs,
-    nowMs - Math.min(backMs, retention.story),
+    nowMs - Math.min(backMs, retention.story, horizonMs),
     coveredMs(feed, state),
   )
   return fromMs < lastCaughtUpMs ? { fromMs, toMs: lastCaughtUpMs } : 'behind'
@@ -48,7 +48,7 @@ function firstStartMs(feed: PolledFeed, { walk }: FeedState): number {
 function coveredMs(feed: PolledFeed, { walk, sweep, floorMs }: FeedState): number {
   if (typeOf(feed).unordered) return floorMs
   const tailMs = (walk && readsFrom(walk)) ?? floorMs
-  const isSwept = sweep.isDone && sweep.walk?.fingerprint === walk?.fingerprint
-  const sweptMs = isSwept ? sweep.walk?.span?.fromMs : undefined
-  return Math.min(tailMs, sweptMs ?? Infinity)
+  const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
+  const isJoined = fingerprint === walk?.fingerprint && toMs >= tailMs // no gap lies between
+  return isJoined ? Math.min(tailMs, fromMs) : tailMs
 }

@@ -40,11 +40,28 @@ export async function* pagesOf(
   const { pageSizes } = typeOf(feed)
   for (const size of pageSizes) {
     try {
-      yield* walkOf(options, feed, beginAudit(feed, window, size), turn)
+      yield* restarted(() => walkOf(options, feed, beginAudit(feed, window, size), turn))
       return
     } catch (error) {
       if (!isTooSlow(error) || size === pageSizes.at(-1) || turn.signal.aborted) throw error
     }
+  }
+}
+
+/** Once more from the beginning where a cursor is refused: what is shown twice counts once. */
+async function* restarted(
+  walk: () => AsyncGenerator<readonly unknown[]>,
+): AsyncGenerator<readonly unknown[]> {
+  let pages = 0
+  try {
+    for await (const items of walk()) {
+      pages += 1
+      yield items
+    }
+  } catch (error) {
+    const isRefused = error instanceof ServiceError && error.reason === 'rejected' && pages > 0
+    if (!isRefused) throw error
+    yield* walk()
   }
 }
 

@@ -8,7 +8,7 @@ import type { Book } from '../ledger/book.ts'
 export type Sightings = ReadonlyMap<string, number>
 
 const mostKept = 5_000
-const keptMs = 30 * 24 * 3_600_000
+const keptMs = 90 * 24 * 3_600_000
 
 export async function readSightings(book: Book, feed: string): Promise<Sightings> {
   const stored = await book.redis.hgetall(book.key('audit-saw', feed))

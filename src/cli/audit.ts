@@ -133,11 +133,27 @@ async function runAudit(
   }
 }
 
-/** What metrics go by is not made better by a look at less. */
-async function note({ ledger: { redis, keys } }: Auditing, result: AuditResult): Promise<void> {
+/** What metrics go by is made better by a look at less only as far as that took in what was missing. */
+async function note(
+  { ledger: { redis, keys } }: Auditing,
+  result: AuditResult,
+  takenIn = 0,
+): Promise<void> {
   const before = (await readAuditNotes(redis, keys))[result.feed]
-  if (before && before.fromMs < result.fromMs && before.missing > 0) return
-  await writeAuditNote(redis, keys, result.feed, noteOf(result, systemClock.now()))
+  const fresh = noteOf(result, systemClock.now())
+  if (!before || before.missing === 0 || lengthOf(before) <= lengthOf(fresh) + slackMs) {
+    return writeAuditNote(redis, keys, result.feed, fresh)
+  }
+  if (takenIn === 0) return
+  const missing = Math.max(0, before.missing - takenIn)
+  await writeAuditNote(redis, keys, result.feed, { ...before, missing })
+}
+
+/** Windows of one length differ by when the feed was last read. */
+const slackMs = 3_600_000
+
+function lengthOf({ fromMs, toMs }: AuditWindow): number {
+  return toMs - fromMs
 }
 
 /** What is missing still; the note that metrics go by then says so. */
@@ -156,7 +172,8 @@ async function mend(auditing: Auditing, feed: PolledFeed, result: AuditResult): 
     queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
   }
   const left = await repair(options, feed, result)
-  await note(auditing, { ...result, missing: left, malformed: [] })
+  const takenIn = result.missing.length - left.length + result.malformed.length
+  await note(auditing, { ...result, missing: left, malformed: [] }, takenIn)
   return left
 }
 

@@ -1,8 +1,9 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command } from 'commander'
 import { CommandError } from './command-error.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
 import { changeLetters, type ChangeOptions } from './dead-letters-change.ts'
 import { listLetters, showLetter, type ListOptions } from './dead-letters-show.ts'
+import { fromOne } from './from-one.ts'
 
 export function deadLettersCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -44,9 +45,4 @@ function refuseHalfAChoice(ids: string[], { sink, all, reason }: ChangeOptions):
       'name dead letters by their ids, or all of a sink by --sink <name> --all',
     )
   }
-}
-
-function fromOne(text: string): number {
-  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
-  throw new InvalidArgumentError('Write a whole number of at least 1.')
 }

@@ -12,6 +12,7 @@ import { digestsCommand } from './digests.ts'
 import { explainCommand } from './explain.ts'
 import { feedsCommand } from './feeds.ts'
 import { addLaterCommands, laterCommands } from './later-commands.ts'
+import { quarantineCommand } from './quarantine.ts'
 import { credentialsCommand } from './query/credentials/credentials.ts'
 import { eventsCommand } from './query/events/events.ts'
 import { alertsCommand } from './query/assets/alerts.ts'
@@ -87,6 +88,7 @@ function createProgram(context: Context): Command {
     .addCommand(auditCommand(context))
     .addCommand(feedsCommand(context))
     .addCommand(deadLettersCommand(context))
+    .addCommand(quarantineCommand(context))
     .addCommand(deliveriesCommand(context))
     .addCommand(silencesCommand(context))
     .addCommand(digestsCommand(context))

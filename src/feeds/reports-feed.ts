@@ -4,6 +4,7 @@
  */
 import type { Walk } from '../ledger/feed-state.ts'
 import { ServiceError } from '../service/service-error.ts'
+import type { WireSearchPage } from '../service/wire/page.ts'
 import type { WireReport } from '../service/wire/reports.ts'
 import type { ReportsFeedConfig } from './config.ts'
 import type { FeedPage, FeedRequest, FeedType } from './feed-type.ts'
@@ -28,7 +29,7 @@ export const reportsFeed: FeedType<ReportsFeed> = {
   parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportEnd, feed.severity) }),
   keptOfMalformed: maskSecrets,
   unordered: {
-    note: (walk, page) => ({ ...walk.notes, ...(page['asked'] as Notes | undefined) }),
+    note: noteProgress,
     endsWhenKnown: () => false,
     following: ({ walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
   },
@@ -41,8 +42,10 @@ interface Progress {
   nextMs: number
   /** Its end was taken in, or nobody asks any more. */
   isOver: boolean
-  /** That it is overdue was told; it is asked about all the same. */
-  isOverdue?: boolean
+  /** Looks in a row at which the service did not know it. */
+  unknown?: number
+  /** When that it is overdue was told; it is asked about all the same. */
+  overdueMs?: number
 }
 type Notes = Record<string, Progress>
 
@@ -50,7 +53,7 @@ type Notes = Record<string, Progress>
 const slowest = 20
 /** A request that the service does not know yet may be known at the next look. */
 const looksUntilRefused = 3
-/** So many time-outs after its beginning an overdue report is given up. */
+/** So many time-outs later an overdue report is given up. */
 const lastTimeout = 24
 
 async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
@@ -63,15 +66,28 @@ async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage
     const known = progressOf(walk, requestId) ?? startedAt(nowMs)
     if (known.isOver || known.nextMs > nowMs) continue
     const state = await stateOf(feed, request, requestId)
-    if (state instanceof ServiceError) failure ??= state
-    else answered += 1
-    if (state instanceof ServiceError && isOfAll(state)) break
+    if (!(state instanceof ServiceError)) answered += 1
+    else if (isOfService(state)) failure ??= state
+    if (failure && isOfAll(failure)) break
     const step = nextProgress(feed, known, { requestId, state, nowMs })
     asked[requestId] = step.progress
     if (step.end) items.push(step.end)
   }
   if (failure && answered === 0) throw failure // what was answered is taken in, whatever else failed
-  return { page: { items, next: null, asked }, requestedAtMs: nowMs }
+  const page = { items, next: null, asked, requests: feed.requests }
+  return { page, requestedAtMs: nowMs }
+}
+
+/** Of requests that are no longer listed nothing is kept: a report that comes twice is known by its uid. */
+function noteProgress({ notes }: Walk, page: WireSearchPage): Record<string, unknown> {
+  const listed = new Set(page['requests'] as string[])
+  const all = { ...notes, ...(page['asked'] as Notes) }
+  return Object.fromEntries(Object.entries(all).filter(([id]) => listed.has(id)))
+}
+
+/** Trouble of the service, or with the key; not with one request. */
+function isOfService(error: ServiceError): boolean {
+  return isOfAll(error) || error.reason === 'unavailable' || error.reason === 'timeout'
 }
 
 /** Another request would fare no better: a 429, a refused key, a stop. */
@@ -106,21 +122,22 @@ function nextProgress(
 ): { progress: Progress; end: ReportEnd | undefined } {
   const asked = known.asked + 1
   const waitMs = feed.everyMs * Math.min(slowest, 1.5 ** known.asked)
-  const progress = { ...known, asked, nextMs: nowMs + Math.floor(waitMs) }
+  const unknown = state === 'unknown' ? (known.unknown ?? 0) + 1 : 0
+  const progress = { ...known, asked, unknown, nextMs: nowMs + Math.floor(waitMs) }
   if (typeof state === 'object' && 'outcome' in state) {
     return { progress: { ...progress, isOver: true }, end: state }
   }
-  if (state === 'unknown' && asked >= looksUntilRefused) {
+  if (unknown >= looksUntilRefused) {
     const end: ReportEnd = { requestId, outcome: 'refused', report: null }
     return { progress: { ...progress, isOver: true }, end }
   }
-  const lastedMs = nowMs - known.sinceMs
-  const isOver = lastedMs >= lastTimeout * feed.timeoutMs
-  if (known.isOverdue || lastedMs < feed.timeoutMs) {
+  if (known.overdueMs !== undefined) {
+    const isOver = nowMs - known.overdueMs >= lastTimeout * feed.timeoutMs
     return { progress: { ...progress, isOver }, end: undefined }
   }
+  if (nowMs - known.sinceMs < feed.timeoutMs) return { progress, end: undefined }
   const end: ReportEnd = { requestId, outcome: 'overdue', report: null }
-  return { progress: { ...progress, isOver, isOverdue: true }, end }
+  return { progress: { ...progress, overdueMs: nowMs }, end }
 }
 
 function progressOf({ notes }: Walk, requestId: string): Progress | undefined {

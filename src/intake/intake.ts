@@ -7,7 +7,7 @@ import { severityRank } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import type { Book } from '../ledger/book.ts'
 import { storedGathering, type Gathering, type MadeWork } from '../ledger/collecting.ts'
-import type { Walk } from '../ledger/feed-state.ts'
+import type { EndedWalk, Walk } from '../ledger/feed-state.ts'
 import type { Payload, StoredDecision } from '../ledger/records.ts'
 
 /** How long an item waits for its full event before the message goes without (ledger rules, Requests). */
@@ -172,7 +172,7 @@ function askOf(
     cid: randomUUID(),
     gen: page.generation,
     fp: page.walk.fingerprint,
-    begun: page.walk.startedAtMs,
+    ends: JSON.stringify(endOf(page.walk)),
     horizon: book.horizonMs,
     retention: book.retention,
     detail_wait: detailWaitMs,
@@ -184,6 +184,11 @@ function askOf(
     events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
     bad: page.malformed.map((bad) => storedMalformed(book, page.feed, bad)),
   }
+}
+
+/** What is kept of a walk that was read to its end. */
+function endOf({ fingerprint, startedAtMs, span }: Walk): EndedWalk {
+  return { fingerprint, begunMs: startedAtMs, ...span }
 }
 
 /** Under which names the feed keeps the fence and the walk of the page. */

@@ -59,6 +59,12 @@ export interface FeedState {
   paused: { reason: string; sinceMs: number } | undefined
 }
 
+/** A walk that was read to its end: its request, when it began, and what it read. */
+export interface EndedWalk extends Partial<WalkSpan> {
+  fingerprint: string
+  begunMs: number
+}
+
 /** The feed's other walk, which re-reads what the tail has passed; its fence is its own. */
 export interface SweepState {
   sequence: number
@@ -68,8 +74,8 @@ export interface SweepState {
   /** Whether the walk was read to its end. */
   isDone: boolean
   lastCompletedMs: number | undefined
-  /** When the last one that was read to its end had begun. */
-  lastBegunMs: number | undefined
+  /** The last one that was read to its end; undefined also of an older version's. */
+  lastEnded: EndedWalk | undefined
 }
 
 /** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
@@ -128,10 +134,14 @@ function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
       walk: fields['sweep_walk'] === undefined ? undefined : parseWalk(fields['sweep_walk']),
       isDone: fields['sweep_done'] === '1',
       lastCompletedMs: number('sweep_completed'),
-      lastBegunMs: number('sweep_completed_begun'),
+      lastEnded: parseEnded(fields['sweep_completed_walk']),
     },
     paused: fields['paused'] === undefined ? undefined : parsePause(fields['paused']),
   }
+}
+
+function parseEnded(text: string | undefined): EndedWalk | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as EndedWalk)
 }
 
 function parseWalk(text: string): Walk {

@@ -472,7 +472,7 @@ describe('CHANGELOG', () => {
   })
 
   test('dates every version', () => {
-    expect(versions).toHaveLength(changelog.match(/^## /gm)?.length ?? 0)
+    expect(versions).toHaveLength(changelog.match(/^## (?!\[Unreleased\]$)/gm)?.length ?? 0)
     for (const [, , date = ''] of versions) {
       expect(new Date(date).toISOString().slice(0, 10)).toBe(date)
     }

@@ -137,7 +137,7 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
       walk: undefined,
       isDone: false,
       lastCompletedMs: undefined,
-      lastBegunMs: undefined,
+      lastEnded: undefined,
     },
     repairSequence: 0,
     paused: undefined,

@@ -1,7 +1,7 @@
 -- Takes one page in: marks, records, items, counters and cursor change together or not at all.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of ('' the tail's walk | 'sweep_' | 'repair_': events that an audit missed), seq
---          (expected), cid (commit id), gen, fp (walk fingerprint), begun (the walk), horizon, retention
+--          (expected), cid (commit id), gen, fp (walk fingerprint), ends (the walk: JSON), horizon, retention
 --          {story, payload}, detail_wait, requested, caught_up (bool),
 --          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
 --          events [{u, rid, sv, rk, ty, seen {m, b}, bl (baseline), ca? (created), cl? (ignored | remediated),
@@ -14,6 +14,7 @@
 --          fresh? [places of the new events], ended (bool)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
+-- @include lib/quarantine.lua
 
 local ask = cjson.decode(ARGV[1])
 local feed = key('feed', ask.feed)
@@ -37,6 +38,7 @@ open_this_week(weeks)
 local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, raised = 0 }
 local made = {}
 local fresh = {}
+local has_quarantined = redis.call('EXISTS', key('quarantine-uids')) == 1
 
 local function has_item(record, candidate, rank)
   for _, item in ipairs(record.i) do
@@ -159,17 +161,6 @@ local function keep_payload(event, record, payload, changed)
   rest(event.rid, record, ask.retention)
 end
 
--- An entry closes when its uid parses, when its time is over, or when a thousand newer ones came.
-local function close_entry(id)
-  local text = redis.call('HGET', key('quarantine'), id)
-  local uid = text and cjson.decode(text).uid
-  redis.call('HDEL', key('quarantine'), id)
-  redis.call('ZREM', key('quarantine-ages'), id)
-  if uid and redis.call('HGET', key('quarantine-uids'), uid) == id then
-    redis.call('HDEL', key('quarantine-uids'), uid)
-  end
-end
-
 -- An event that waits with others and came back more severe is told once, as severe as it is now.
 local function supersede(event, record, destination)
   for i, item in ipairs(record.i) do
@@ -214,7 +205,7 @@ local function is_late(event)
 end
 
 -- Of an event whose record is gone, or does not know this feed, nobody knows what became of it: it is new.
--- Without a record, what was claimed for a destination may go there a second time.
+-- What was claimed for a destination, and is not in its record, may go there a second time.
 local function forget_lost(event)
   local record = load_record(event.rid)
   for _, sight in ipairs(record and record.f or {}) do
@@ -223,11 +214,17 @@ local function forget_lost(event)
     end
   end
   erase_mark(weeks, event.seen)
-  if record then
-    return -- of another feed: what it was sent to by that one stays claimed
-  end
   for _, candidate in ipairs(event.items) do
-    candidate.was_claimed = not candidate.sh and erase_mark(weeks, candidate)
+    local is_there = candidate.sh or (record and has_item(record, candidate, event.rk))
+    candidate.was_claimed = not is_there and erase_mark(weeks, candidate)
+  end
+end
+
+-- It reads now, whether or not it is new.
+local function close_entry_of(event)
+  local entry = has_quarantined and redis.call('HGET', key('quarantine-uids'), event.u)
+  if entry then
+    close_entry(entry)
   end
 end
 
@@ -263,12 +260,9 @@ local function take_in(place, event, payload)
   remember_inhibitor(event)
   save_record(event.rid, record)
   keep_payload(event, record, payload, raised)
-  local entry = redis.call('HGET', key('quarantine-uids'), event.u)
-  if entry then
-    close_entry(entry)
-  end
 end
 
+-- An entry closes when its uid parses, when its time is over, or when a thousand newer ones came.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.story)) do
@@ -279,6 +273,12 @@ local function trim_quarantine()
   end
 end
 
+-- By feed; of what another feed set aside before. A replay erases them all.
+local function marks_kept(id)
+  local text = redis.call('HGET', key('quarantine'), id)
+  return text and cjson.decode(text).marks or {}
+end
+
 local function set_aside(bad, raw)
   if is_marked(weeks, bad, ask.horizon) then
     counts.duplicate = counts.duplicate + 1
@@ -286,7 +286,9 @@ local function set_aside(bad, raw)
   end
   write_mark(weeks, bad, ask.horizon)
   counts.quarantined = counts.quarantined + 1
-  local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw }
+  local marks = marks_kept(bad.rid)
+  marks[ask.feed] = { m = bad.m, b = bad.b }
+  local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw, marks = marks }
   redis.call('HSET', key('quarantine'), bad.rid, cjson.encode(entry))
   redis.call('ZADD', key('quarantine-ages'), now, bad.rid)
   if bad.uid then
@@ -300,6 +302,7 @@ for i, event in ipairs(ask.events) do
     forget_lost(event)
   end
   take_in(i - 1, event, ARGV[2 + i])
+  close_entry_of(event)
 end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])
@@ -328,7 +331,7 @@ if ask.of == '' then
 else
   redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
   if ask.caught_up then
-    redis.call('HSET', feed, of('completed'), ask.requested, of('completed_begun'), ask.begun)
+    redis.call('HSET', feed, of('completed'), ask.requested, of('completed_walk'), ask.ends)
   end
 end
 -- The sweep never moves the tail's high-water mark: it may be ahead of the tail.

@@ -98,9 +98,7 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
 
 /** Sweeps, and what an operator asks for, give way to the feeds of other processes too. */
 function isPatient(waiting: ReadonlySet<Turn>): boolean {
-  return (
-    waiting.size > 0 && [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
-  )
+  return [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
 }
 
 export function tooLate(): ServiceError {

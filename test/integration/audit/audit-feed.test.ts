@@ -192,6 +192,8 @@ test('what people ignored at the service is extra; what is malformed is in the q
     await given.book.redis.del(key)
   }
   expect(await audited(given, feed)).toMatchObject({ malformed: [] }) // it may have come just now
+  expect(await audited(given, feed)).toMatchObject({ malformed: [] })
+  await caughtUp(given, feed)
   const again = await audited(given, feed)
   expect(again.malformed).toHaveLength(1)
   await repair(repairOptions(given), feed, { missing: [], malformed: again.malformed })
@@ -275,7 +277,8 @@ test('a late arrival without a match time is missing only once a sweep had its c
   const first = await audited(given, feed)
   expect(first).toMatchObject({ missing: [], awaited: [{ uid: arrived!.uid }] })
   const swept = given.book.key('feed', feed.name)
-  await tests.redis.hset(swept, 'sweep_completed_begun', String(Date.now() + 1))
+  const ended = { fingerprint: 'any', begunMs: Date.now() + 1 }
+  await tests.redis.hset(swept, 'sweep_completed_walk', JSON.stringify(ended))
   expect((await audited(given, feed)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
 
@@ -294,6 +297,62 @@ test('an event of two feeds whose record is gone is taken in again for both', as
   const record = (await given.records()).get(uid!)
   expect(record?.sightings.map(({ feed }) => feed)).toEqual(['one', 'two'])
   expect(record?.items).toHaveLength(1)
+})
+
+test('of two feeds with sinks of their own a lost event goes to both again', async () => {
+  const given = await aRig()
+  const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))
+  const planOf = (sink: string): AuditOptions['plan'] => {
+    const items = [{ sink, destination: sink, routes: ['root'] }]
+    return () => ({ ...root, items })
+  }
+  given.sandbox.addEvents(3, { severity: 'low' })
+  for (const feed of feeds) await given.toEnd(feed)
+  const [uid] = [...(await given.records()).keys()]
+  await remove(given, feeds[0]!, uid!, { markStays: true })
+  for (const feed of feeds) {
+    const result = await audited(given, feed)
+    const options = { ...repairOptions(given), plan: planOf(feed.name) }
+    expect(await repair(options, feed, result)).toEqual([])
+  }
+  const { items } = (await given.records()).get(uid!)!
+  expect(items.map(({ sink }) => sink)).toEqual(['one', 'two'])
+})
+
+test('a narrow audit forgets nothing of what a wide one saw', async () => {
+  const given = await aRig()
+  const feed = aCredentialSearch({ sweep: undefined, dedupe: undefined })
+  const importedAtMs = Date.now() - 2 * 3_600_000
+  const [lost] = given.sandbox.addCredentials(9, { domain: 'example.com', importedAtMs })
+  await given.toEnd(feed)
+  const uid = `credential/${lost!.id}`
+  await remove(given, feed, uid)
+  expect((await audited(given, feed)).awaited).toMatchObject([{ uid }])
+  await audited(given, feed, 60_000)
+  await caughtUp(given, feed)
+  expect((await audited(given, feed)).missing).toMatchObject([{ uid }])
+})
+
+test('a window reaches back through the last sweep, running or not, and over no gap', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  given.sandbox.addEvents(2)
+  await given.toEnd(feed)
+  const read = await openFeed(given.book, feed.name, feed.startMs)
+  const { walk, nowMs, sweep } = read
+  const tail = { ...walk!, readsFromMs: nowMs - 3_600_000 }
+  const fromMs = nowMs - 20 * 3_600_000
+  const windowWith = (toMs: number, fingerprint = tail.fingerprint): number => {
+    const lastEnded = { fingerprint, begunMs: 1, fromMs, toMs }
+    const state = { ...read, walk: tail, sweep: { ...sweep, isDone: false, lastEnded } }
+    return (auditWindow(given.book, feed, state, dayMs) as AuditWindow).fromMs
+  }
+  expect(windowWith(nowMs)).toBe(fromMs)
+  expect(windowWith(nowMs - 2 * 3_600_000)).toBe(tail.readsFromMs)
+  expect(windowWith(nowMs, 'of other filters')).toBe(tail.readsFromMs)
+  const short = { retention: given.book.retention, horizonMs: 60_000 }
+  const window = auditWindow(short, feed, read, dayMs) as AuditWindow
+  expect(window.fromMs).toBe(nowMs - 60_000)
 })
 
 test('an audit asks no search that the reserve keeps for others', async () => {

@@ -1,5 +1,6 @@
 /** `audit`: a gap behind the ledger's back is named, and repaired on the way of every event. */
 import { expect, onTestFinished, test } from 'vitest'
+import { readAuditNotes } from '../../../src/audit/audit-log.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
@@ -82,6 +83,26 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
   expect(scene.sandbox.received.webhook.at(-1)?.uids).toEqual([gone])
   expect((await scene.run('audit')).code).toBe(0)
   await expectConservation(book)
+})
+
+test('a repair by a narrower look makes what metrics say better by as much as it took in', async () => {
+  const scene = await aScene()
+  const createdAtMs = Date.now() - 20 * 60_000
+  const given = { severity: 'high', groupIds: [1042], createdAtMs, matchedAtMs: createdAtMs }
+  const [gone] = scene.sandbox.addEvents(3, given)
+  const received = (): number => scene.sandbox.received.webhook.length
+  await withDaemon(scene, () => until('all have arrived', () => received() >= 3))
+  const keys = createKeys(scene.prefix)
+  const book = await tests.book({ keys })
+  const noted = async (): Promise<number | undefined> =>
+    (await readAuditNotes(tests.redis, keys))['brand']?.missing
+  await book.redis.del(book.key('rec', book.digests.recordId(gone!.uid)))
+  await scene.run('audit', '--feed', 'brand')
+  expect(await noted()).toBe(1)
+  expect((await scene.run('audit', '--feed', 'brand', '--since', '5m')).code).toBe(0)
+  expect(await noted()).toBe(1) // it looked at less
+  expect((await scene.run('audit', '--feed', 'brand', '--since', '1h', '--repair')).code).toBe(0)
+  expect(await noted()).toBe(0)
 })
 
 test.each([

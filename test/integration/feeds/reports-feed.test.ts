@@ -154,6 +154,52 @@ test('a report that is overdue is told so, and told again once it is made', asyn
   ])
 })
 
+test('a request that is unknown for a moment is asked about again', async () => {
+  await tests.redis.flushdb()
+  const { client } = script([{ id: 'first', reportId: 1, looks: 5, end: 'completed' }])
+  let looks = 0
+  const forgetful: ServiceClient = {
+    ...client,
+    getReportRequest: (asked) =>
+      (looks += 1) % 3 === 0
+        ? Promise.reject(new ServiceError('rejected', 'no such request', { status: 404 }))
+        : client.getReportRequest(asked),
+  }
+  const book = await tests.book()
+  let nowMs = Date.now()
+  const clock: Clock = { ...systemClock, now: () => nowMs }
+  const signal = new AbortController().signal
+  for (let turn = 0; turn < 12; turn += 1) {
+    await aPoller(book, forgetful, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
+    nowMs += 4 * minuteMs
+  }
+  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual(['threat_flow/report/1'])
+})
+
+test('one that is forbidden for ever is told as overdue, and given up', async () => {
+  await tests.redis.flushdb()
+  const asked: string[] = []
+  const client: Pick<ServiceClient, 'getReportRequest'> = {
+    getReportRequest({ requestId }) {
+      asked.push(requestId)
+      return Promise.reject(new ServiceError('auth', 'not yours', { status: 403 }))
+    },
+  }
+  const book = await tests.book()
+  const feed = aReportsFeed({ timeoutMs: 10 * minuteMs })
+  let nowMs = Date.now()
+  const clock: Clock = { ...systemClock, now: () => nowMs }
+  const signal = new AbortController().signal
+  for (let turn = 0; turn < 60; turn += 1) {
+    await aPoller(book, client as ServiceClient, clock).pollOnce(feed, { kind: 'feed', signal })
+    nowMs += 10 * minuteMs
+  }
+  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual([
+    'threat_flow/request/first/overdue',
+  ])
+  expect(asked.length).toBeLessThan(40)
+})
+
 test('what one request answers badly costs the others nothing', async () => {
   await tests.redis.flushdb()
   const { client } = script([
