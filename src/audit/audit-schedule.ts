@@ -128,9 +128,10 @@ async function whileAlive<T>(
   const over = new AbortController()
   const ended = work.finally(() => over.abort())
   ended.catch(() => undefined)
-  while (!over.signal.aborted) {
-    await alive()
+  for (;;) {
     await Promise.race([ended.catch(() => undefined), clock.sleep(aliveMs, over.signal)])
+    if (over.signal.aborted) break
+    await alive()
   }
   return ended
 }

@@ -8,21 +8,20 @@ import { repair } from '../audit/repair.ts'
 import { buildAuditParts, type AuditParts } from '../app/build-audits.ts'
 import { collectingSinks } from '../app/build-flusher.ts'
 import { buildSecrets } from '../app/build-secrets.ts'
-import { buildSink } from '../app/build-sinks.ts'
 import { polledFeeds } from '../app/polled-feeds.ts'
-import type { Shared } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
 import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
 import { createRouter } from '../routing/router.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { duration } from '../runtime/config-fields.ts'
-import type { Sink } from '../sinks/sink.ts'
 import { auditJson, auditLines, type AuditReport } from './audit-words.ts'
 import { ServiceError } from '../service/service-error.ts'
+import { batchWaitOf } from './batch-wait.ts'
 import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
+import { destinationsBySink } from './destination-labels.ts'
 import { bookOf, withLedger, type OpenLedger } from './open-ledger.ts'
 import { withService } from './with-service.ts'
 
@@ -58,19 +57,19 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
   const { config } = loadConfigFile(context, options.config)
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
+  const destinations = await destinationsBySink(config)
+  const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
   const reports = await withLedger(config, (ledger) =>
-    withService(config, ledger, (service, shared) =>
-      withSinks(config, shared, async (sinks) => {
-        const router = createRouter(config.route)
-        const collecting = { sinks: collectingSinks(shared, sinks) }
-        const delivery = { router, collecting, secrets: buildSecrets(shared) }
-        const partsOf = buildAuditParts(shared, service, delivery)
-        const asked = { context, options, config, ledger, partsOf }
-        const found: AuditReport[] = []
-        for (const feed of chosen) found.push(await auditOne(asked, feed))
-        return found
-      }),
-    ),
+    withService(config, ledger, async (service, shared) => {
+      const collecting = { sinks: collectingSinks(shared, sinks) }
+      const router = createRouter(config.route)
+      const delivery = { router, collecting, secrets: buildSecrets(shared) }
+      const partsOf = buildAuditParts(shared, service, delivery)
+      const asked = { context, options, config, ledger, partsOf }
+      const found: AuditReport[] = []
+      for (const feed of chosen) found.push(await auditOne(asked, feed))
+      return found
+    }),
   )
   print(context, options, {
     json: reports.map(auditJson),
@@ -160,32 +159,15 @@ function lengthOf({ fromMs, toMs }: AuditWindow): number {
 async function mend(auditing: Auditing, feed: PolledFeed, result: AuditResult): Promise<Finding[]> {
   const { config, ledger, partsOf } = auditing
   const { clock, plan } = partsOf(feed)
-  const batchWaits = new Map(config.sinks.map((sink) => [sink.name, 'batch' in sink && sink.batch]))
   const options = {
     book: bookOf(ledger, feed.account),
     clock,
     plan,
-    batchWaitMs(name: string) {
-      const batch = batchWaits.get(name)
-      return batch ? batch.waitMs : undefined
-    },
+    batchWaitMs: (name: string) => batchWaitOf(config, name),
     queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
   }
   const left = await repair(options, feed, result)
   const takenIn = result.missing.length - left.length + result.malformed.length
   await note(auditing, { ...result, missing: left, malformed: [] }, takenIn)
   return left
-}
-
-async function withSinks<Result>(
-  { sinks: configured }: Config,
-  environment: Shared,
-  work: (sinks: ReadonlyMap<string, Sink>) => Promise<Result>,
-): Promise<Result> {
-  const sinks = new Map(configured.map((sink) => [sink.name, buildSink(sink, environment)]))
-  try {
-    return await work(sinks)
-  } finally {
-    await Promise.all([...sinks.values()].map((sink) => sink.close()))
-  }
 }

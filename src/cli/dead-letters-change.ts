@@ -6,6 +6,7 @@ import {
   type DeadLetter,
   type LetterOutcome,
 } from '../ledger/dead-letters.ts'
+import { batchWaitOf } from './batch-wait.ts'
 import { askFirst } from './ask-first.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
@@ -106,9 +107,7 @@ async function changeOne({ ledger, config, verb }: Change, letter: Chosen): Prom
   const book = ledger.books.find(({ account }) => account === letter.account)
   if (book === undefined) throw new Error(`no book is open for account ${letter.account}`)
   if (verb === 'discard') return discardDeadLetter(book, letter.ref)
-  const sink = config.sinks.find(({ name }) => name === letter.sink)
-  const batchWaitMs = sink?.type === 'webhook' ? sink.batch?.waitMs : undefined
-  return replayDeadLetter(book, letter.ref, batchWaitMs)
+  return replayDeadLetter(book, letter.ref, batchWaitOf(config, letter.sink))
 }
 
 function heldSinks({ sinks }: Config, chosen: readonly Chosen[]): string[] {

@@ -9,6 +9,7 @@ import {
   type PlacedItem,
 } from '../ledger/redirect.ts'
 import { refang } from '../messages/defang.ts'
+import { batchWaitOf } from './batch-wait.ts'
 import { askFirst } from './ask-first.ts'
 import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
@@ -43,10 +44,9 @@ export function deliveriesCommand(context: Context): Command {
 
 async function resendDeliveries(context: Context, options: ResendOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { sink: name } = options
-  const sink = findNamed(config.sinks, name, 'sink')
+  const { name } = findNamed(config.sinks, options.sink, 'sink')
   const known = new Set((await destinationsBySink(config)).get(name)?.map(({ id }) => id))
-  const batchWaitMs = sink.type === 'webhook' ? sink.batch?.waitMs : undefined
+  const batchWaitMs = batchWaitOf(config, name)
   const by = `resent by ${operatorName(context) ?? 'an operator'}`
   const { counts, gone } = await withLedger(config, async (ledger) => {
     const sinceMs = parseMoment(options.since, await redisNow(ledger))

@@ -1,5 +1,4 @@
 /** `routes explain`: one event on its way through the tree of the configuration, judged now. */
-import { readFile } from 'node:fs/promises'
 import type { Config } from '../config/config.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import { parseItem } from '../feeds/parse-item.ts'
@@ -7,6 +6,7 @@ import { readPayload, readRecord } from '../ledger/records.ts'
 import { refang } from '../messages/defang.ts'
 import type { RoutableEvent } from '../routing/routable-event.ts'
 import { systemClock } from '../runtime/clock.ts'
+import { readText } from './read-text.ts'
 import { CommandError, findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
@@ -66,22 +66,11 @@ async function askedByFile(
     const names = config.feeds.map(({ name }) => name).join(', ')
     throw new CommandError('mistake', `say with --feed which feed brings it: ${names}`)
   }
-  const event = parseEvent(await readEvent(context, file), file)
+  const event = parseEvent(await readText(context, file), file)
   const { name, labels } = feed
   return {
     inputs: [{ event, account: feed.account, feed: name, labels }],
     nowMs: systemClock.now(),
-  }
-}
-
-async function readEvent({ terminal }: Context, file: string): Promise<string> {
-  if (file === '-') return terminal.readInput()
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
-    throw new CommandError('mistake', `${file}: ${problem}`, { cause })
   }
 }
 

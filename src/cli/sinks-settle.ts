@@ -5,6 +5,7 @@ import { movedPlace } from '../digest/placement.ts'
 import { bySeverity, discardItem, moveItem, pendingItems } from '../ledger/redirect.ts'
 import type { MoveTarget } from '../ledger/redirect.ts'
 import { systemClock } from '../runtime/clock.ts'
+import { batchWaitOf } from './batch-wait.ts'
 import { askFirst } from './ask-first.ts'
 import { CommandError, findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
@@ -141,8 +142,7 @@ async function targetsIn(
   const destinations = await destinationsBySink(config)
   const own = destinations.get(to) ?? []
   const collecting = collectingSinks({ config }, new Map([[to, { destinations: own }]])).get(to)
-  const sink = config.sinks.find(({ name }) => name === to)
-  const batchWaitMs = sink?.type === 'webhook' ? sink.batch?.waitMs : undefined
+  const batchWaitMs = batchWaitOf(config, to)
   return (severity) =>
     own.map(({ id: destination }) => {
       const item = { destination, severity, from }

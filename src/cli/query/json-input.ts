@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import { CommandError } from '../command-error.ts'
 import type { Context } from '../context.ts'
+import { readText } from '../read-text.ts'
 
 export type JsonObject = Record<string, unknown>
 
@@ -10,7 +10,7 @@ export type JsonObject = Record<string, unknown>
  */
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
   const place = placeOf(file)
-  const text = file === '-' ? await context.terminal.readInput() : await readText(file)
+  const text = await readText(context, file)
   const value = parseJson(text.replace(/^\uFEFF/, ''), place)
   if (isObject(value)) return value
   throw new CommandError('mistake', `${place}: not a JSON object; write {"…": …}`)
@@ -22,16 +22,6 @@ export function placeOf(file: string): string {
 
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-async function readText(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8')
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
-    throw new CommandError('mistake', `${file}: ${problem}`, { cause })
-  }
 }
 
 function parseJson(text: string, place: string): unknown {

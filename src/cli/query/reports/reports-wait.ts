@@ -1,14 +1,15 @@
 /** Waits for a report that is being made, and sends it to sinks on the way of every event. */
 import { InvalidArgumentError, Option, Command } from 'commander'
-import { buildSink } from '../../../app/build-sinks.ts'
 import { parseReport } from '../../../feeds/parse-report.ts'
 import { createTeller } from '../../../notices/teller.ts'
 import { systemClock } from '../../../runtime/clock.ts'
 import { duration } from '../../../runtime/config-fields.ts'
 import type { WireReport, WireReportRequest } from '../../../service/wire/reports.ts'
+import { batchWaitOf } from '../../batch-wait.ts'
 import { CommandError, findNamed } from '../../command-error.ts'
-import { quiet, type Context } from '../../context.ts'
+import type { Context } from '../../context.ts'
 import { jsonText } from '../../json-text.ts'
+import { destinationsBySink } from '../../destination-labels.ts'
 import { bookOf } from '../../open-ledger.ts'
 import { harmless, spanInWords } from '../../words.ts'
 import { requestIdValue } from '../id-values.ts'
@@ -113,21 +114,15 @@ async function send(
   )
   const severity = feed?.type === 'reports' ? feed.severity : 'info'
   const event = parseReport({ requestId, outcome: 'completed', report }, severity)
-  const chosen = config.sinks.filter(({ name }) => sinks.includes(name))
-  const built = chosen.map((sink) => buildSink(sink, { clock: systemClock, logger: quiet }))
-  try {
-    const tell = createTeller({
-      book: bookOf(ledger, client.account.name),
-      destinationsOf: (name) =>
-        (built.find((sink) => sink.name === name)?.destinations ?? []).map(({ id }) => id),
-      batchWaitMs: (name) => built.find((sink) => sink.name === name)?.batch?.waitMs,
-      queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
-      generation: () => 0,
-      clock: systemClock,
-    })
-    await tell(event, { route: 'reports', why: 'reports wait', sinks })
-    return event.uid
-  } finally {
-    await Promise.all(built.map((sink) => sink.close()))
-  }
+  const destinations = await destinationsBySink(config)
+  const tell = createTeller({
+    book: bookOf(ledger, client.account.name),
+    destinationsOf: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
+    batchWaitMs: (name) => batchWaitOf(config, name),
+    queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
+    generation: () => 0,
+    clock: systemClock,
+  })
+  await tell(event, { route: 'reports', why: 'reports wait', sinks })
+  return event.uid
 }
