@@ -15,6 +15,7 @@ import type { Book } from './ledger/book.ts'
 import { connectRedis } from './redis/connection.ts'
 import { createKeys } from './redis/keys.ts'
 import { claimSchema, refuseUnsafe } from './redis/safety.ts'
+import { createRedisWatch, type RedisWatch } from './redis/watch.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
 import { createMetrics } from './runtime/metrics.ts'
@@ -44,6 +45,7 @@ export interface AppOptions {
 
 interface Running extends Host {
   http: HttpServer
+  watch: RedisWatch
   stop: AbortController
   /** Starting and reloading never overlap. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
@@ -79,11 +81,19 @@ function layFoundation(options: AppOptions): Running {
     leaving: Promise.resolve(),
     stopping: stopController.signal,
   }
+  const watch = watchRedis(lasting, () => host.current.shared.books)
   return Object.assign(host, {
-    http: buildWeb(config.http, () => host.current),
+    http: buildWeb(config.http, watch, () => host.current),
+    watch,
     stop: stopController,
     inTurn: oneAfterTheOther(),
   })
+}
+
+function watchRedis(lasting: Lasting, books: () => readonly Book[]): RedisWatch {
+  const shared = lasting.keys.shared('schema')
+  const keys = (): string[] => [shared, ...books().map((book) => book.key('mark-key'))]
+  return createRedisWatch({ ...lasting, keys })
 }
 
 function oneAfterTheOther(): Running['inTurn'] {
@@ -98,13 +108,14 @@ function oneAfterTheOther(): Running['inTurn'] {
 async function start(running: Running): Promise<{ url: string }> {
   describeConfig(running.current.shared, running.version)
   const web = await running.http.start()
+  running.watch.start()
   await openLedger(running.current.shared)
   await running.inTurn(() => begin(running))
   return web
 }
 
 async function openLedger({ config, redis, keys, logger }: Shared): Promise<void> {
-  await refuseUnsafe(redis, { isAllowed: config.redis.allowUnsafe, logger })
+  await refuseUnsafe(redis, config.redis, logger)
   await claimSchema(redis, keys)
 }
 
@@ -130,5 +141,5 @@ async function stop(running: Running): Promise<void> {
   running.stop.abort()
   await Promise.all([running.leaving, leave(running.current)])
   running.lasting.redis.disconnect()
-  await running.http.stop()
+  await Promise.all([running.http.stop(), running.watch.stop()])
 }

@@ -7,6 +7,8 @@ import {
   type DetailJobsOptions,
 } from '../delivery/detail-jobs.ts'
 import type { Gate } from '../digest/gate.ts'
+import { createDiverter, type Diverter } from '../delivery/relief/diverter.ts'
+import type { Relief } from '../delivery/relief/relief.ts'
 import { createReconciler, type Reconciler } from '../delivery/reconciler.ts'
 import { createSendPace } from '../delivery/send-pace.ts'
 import { createSinkWorkers, type SinkWorkers } from '../delivery/sink-workers.ts'
@@ -23,10 +25,12 @@ import type { Delivery, Sink } from '../sinks/sink.ts'
 import { createRouter, type Router } from '../routing/router.ts'
 import { buildFlusher, countSuppressed, type Collecting } from './build-flusher.ts'
 import { buildGate } from './build-gate.ts'
+import { buildRelief, reliefSinks } from './build-relief.ts'
 import { buildSecrets, type LeakedSecrets } from './build-secrets.ts'
 import type { Service } from './build-service.ts'
 import { createLiveSilences, type LiveSilences } from './live-silences.ts'
 import { buildSink } from './build-sinks.ts'
+import { addressPrints } from './address-prints.ts'
 import { findBook, type Shared } from './shared.ts'
 
 export interface DeliveryParts {
@@ -41,6 +45,7 @@ export interface DeliveryParts {
   workers: SinkWorkers
   detailJobs: DetailJobs
   reconciler: Reconciler
+  relief: Relief
 }
 
 export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
@@ -53,13 +58,15 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
   const book = (account: string): Book | undefined => findBook(shared, account)
   const queue = createWorkQueue(redis, keys, sinks)
   const release = (account: string, made: MadeWork[]): Promise<void> => queue.addMade(account, made)
-  const circuit = createCircuit(redis, keys)
+  const circuit = createCircuit(redis, keys, addressPrints(config))
   const router = createRouter(config.route)
   const silences = createLiveSilences(shared)
   const gate = buildGate(shared, router, () => silences.current())
   const secrets = buildSecrets(shared)
   const collecting = buildFlusher(shared, { sinks, router, gate, circuit, queue })
-  const deliverer = buildDeliverer(shared, { circuit, gate, secrets })
+  const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
+  const diverter = createDiverter({ sinks: relieved, books: shared.books, queue, metrics })
+  const deliverer = buildDeliverer(shared, { circuit, gate, secrets, diverter })
   const workers = createSinkWorkers({
     ...parts,
     sinks,
@@ -92,21 +99,24 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     workers,
     detailJobs,
     reconciler,
+    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, queue }),
   }
 }
 
 function buildDeliverer(
   shared: Shared,
-  { circuit, gate, secrets }: { circuit: Circuit; gate: Gate; secrets: LeakedSecrets },
+  {
+    secrets,
+    ...parts
+  }: { circuit: Circuit; gate: Gate; diverter: Diverter; secrets: LeakedSecrets },
 ): Deliverer {
   const { redis, keys, clock, logger, metrics } = shared
   return createDeliverer({
+    ...parts,
     book: (account) => findBook(shared, account),
-    gate,
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
-    circuit,
     pace: createSendPace(redis, keys, clock),
     replica: `${process.pid}-${randomBytes(3).toString('hex')}`,
     clock,

@@ -2,6 +2,7 @@ import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
 import { within, type Clock } from '../runtime/clock.ts'
 import { buildAudits } from './build-audits.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
+import { buildKeeping } from './build-keeping.ts'
 import { buildLoops, type NamedLoop } from './build-loops.ts'
 import { buildNotices } from './build-notices.ts'
 import { buildPoller } from './build-poller.ts'
@@ -31,7 +32,8 @@ export function buildEngine(shared: Shared, service: Service): Engine {
   })
   const notices = buildNotices(shared, service, delivery)
   const audits = buildAudits(shared, service, delivery)
-  const loops = buildLoops(shared, delivery, { feedJobs, audits }, notices)
+  const others = { feedJobs, audits, ...buildKeeping(shared) }
+  const loops = buildLoops(shared, delivery, others, notices)
   return { delivery, feedJobs, loops }
 }
 

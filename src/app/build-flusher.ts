@@ -48,10 +48,11 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
     sinks: collectingSinks(shared, parts.sinks),
     gate: parts.gate,
     intervalMs: (route) =>
-      (route === null ? undefined : parts.router.node(route)?.groupIntervalMs) ?? defaultIntervalMs,
+      (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
+      defaultIntervalMs,
     async isBlocked(sink) {
       const { state, paused } = await parts.circuit.read(sink, clock.now())
-      return state === 'open' || paused !== undefined
+      return state === 'open' || state === 'disabled' || paused !== undefined
     },
     mayHold: () => generation.isActive,
     coverage: () => coverageOf(shared),

@@ -1,15 +1,20 @@
 import { readDigestState } from '../digest/digest-state.ts'
 import { quotaReserveOf } from '../feeds/quota-reserve.ts'
+import { createCanaryPing, type CanaryPing } from '../notices/canary-ping.ts'
 import { createCanary } from '../notices/canary.ts'
 import type { Snapshot } from '../notices/conditions.ts'
 import { createNotices } from '../notices/notices.ts'
 import { createTeller, type Tell } from '../notices/teller.ts'
+import { createTold, type ToldOptions } from '../notices/told.ts'
+import { orderWays } from '../notices/ways.ts'
+import type { Book } from '../ledger/book.ts'
 import { readAccounting } from '../ledger/accounting.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
 import { hasRoom, inspectSafety } from '../redis/safety.ts'
 import { readQuota } from '../service/quota.ts'
 import { ServiceError } from '../service/service-error.ts'
+import { sendPing } from '../sinks/webhook/ping.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import type { Service } from './build-service.ts'
 import { findBook, type Shared } from './shared.ts'
@@ -27,28 +32,57 @@ export function buildNotices(
 ): NoticeParts | undefined {
   const { config, generation } = shared
   if (config.notices === undefined && config.canary === undefined) return undefined
-  const tell = buildTeller(shared, delivery)
-  const parts = { ...shared, tell, isActive: () => generation.isActive }
+  const [book] = shared.books
+  if (!book) throw new Error('no book is open')
+  const ways = waysIn(book, delivery)
+  const tell = buildTeller(shared, delivery, ways)
+  const parts = { ...shared, book, tell, isActive: () => generation.isActive }
   const readSnapshot = (): Promise<Snapshot> => takeSnapshot(shared, service, delivery)
   const notices =
-    config.notices && createNotices({ ...parts, config: config.notices, readSnapshot })
+    config.notices &&
+    createNotices({
+      ...parts,
+      config: config.notices,
+      ways: orderWays(config.notices, config.sinks),
+      told: createTold(ways),
+      readSnapshot,
+    })
   const canary = config.canary && createCanary({ ...parts, config: config.canary })
+  const ping = buildPing(parts)
   return {
     async lookOnce() {
       await notices?.watchOnce()
       await canary?.canaryOnce()
+      await ping?.pingOnce()
     },
   }
 }
 
+function buildPing(
+  parts: Shared & { book: Book; isActive: () => boolean },
+): CanaryPing | undefined {
+  const { ping, everyMs = 0 } = parts.config.canary ?? {}
+  if (ping === undefined) return undefined
+  return createCanaryPing({
+    ...parts,
+    everyMs,
+    ping: () => sendPing(ping),
+    onPing: (outcome) => parts.metrics.canaryPingsTotal.inc({ outcome }),
+  })
+}
+
 /** Into the book of the first account, whichever account the trouble is about. */
-function buildTeller(shared: Shared, { sinks, modes, queue }: DeliveryParts): Tell {
-  const [book] = shared.books
-  if (!book) throw new Error('no book is open')
-  return createTeller({
+function waysIn(book: Book, { sinks, modes }: DeliveryParts): ToldOptions {
+  return {
     book,
     destinationsOf: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
     batchWaitMs: (sink) => modes[sink] || undefined,
+  }
+}
+
+function buildTeller(shared: Shared, { queue }: DeliveryParts, ways: ToldOptions): Tell {
+  return createTeller({
+    ...ways,
     async queue(account, made) {
       for (const { k } of made) shared.metrics.itemsCreatedTotal.inc({ sink: k })
       await queue.addMade(account, made)
@@ -75,13 +109,13 @@ async function takeSnapshot(
     ),
     sinks: await Promise.all(
       config.sinks.map(async ({ name }) => {
-        const { state, paused } = await circuit.read(name, nowMs)
+        const { state, paused, disabled } = await circuit.read(name, nowMs)
         const dead = await Promise.all(books.map((book) => countDeadLetters(book, name)))
         const deadLetters = dead.reduce((sum, count) => sum + count, 0)
         const collects = collecting.sinks.get(name)
         const digest = collects && (await readDigestState(shared, collects, nowMs))
         const due = digest && { digestDueMs: digest.nextDueMs }
-        return { name, circuit: state, paused, deadLetters, ...due }
+        return { name, circuit: state, paused, disabled, deadLetters, ...due }
       }),
     ),
     redis: {

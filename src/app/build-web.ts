@@ -4,8 +4,12 @@ import { createCircuit } from '../delivery/circuit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
 import { setSharedGauges } from '../http/shared-gauges.ts'
 import type { HttpConfig } from '../http/config.ts'
+import type { RedisWatch } from '../redis/watch.ts'
+import { readKeepingNote } from '../keeping/keeping-log.ts'
+import { readProofNote } from '../proof/proof-log.ts'
 import { readQuota } from '../service/quota.ts'
 import { readCanary } from '../notices/canary.ts'
+import { addressPrints } from './address-prints.ts'
 import type { Engine } from './build-engine.ts'
 import type { Setup } from './setup.ts'
 import type { Shared } from './shared.ts'
@@ -14,8 +18,12 @@ import type { Shared } from './shared.ts'
 const livenessMs = 60_000
 
 /** The server stays when the configuration changes; `current`: what runs by now. */
-export function buildWeb(config: HttpConfig, current: () => Setup): HttpServer {
-  const { redis, clock, logger, metrics } = current().shared
+export function buildWeb(
+  config: HttpConfig,
+  watch: Pick<RedisWatch, 'lastAwayMs'>,
+  current: () => Setup,
+): HttpServer {
+  const { redis, keys, clock, logger, metrics } = current().shared
   metrics.onScrape(() => refresh(current()))
   return createHttpServer({
     ...config,
@@ -23,11 +31,12 @@ export function buildWeb(config: HttpConfig, current: () => Setup): HttpServer {
     logger,
     clock,
     health() {
-      const isWaiting = redis.status !== 'ready' // waiting for Redis is no illness
       const loops = current().engine?.loops ?? []
       const states = loops.map(({ name, loop }) => {
         const lastProgressMs = loop.lastProgressMs()
-        const ok = isWaiting || clock.now() - lastProgressMs < livenessMs
+        // waiting for Redis is no illness
+        const movedMs = Math.max(lastProgressMs, watch.lastAwayMs())
+        const ok = clock.now() - movedMs < livenessMs
         return { name, lastProgressMs, ok }
       })
       return { ok: states.every(({ ok }) => ok), loops: states }
@@ -35,7 +44,7 @@ export function buildWeb(config: HttpConfig, current: () => Setup): HttpServer {
     async ready() {
       if (current().shared.generation.number === 0)
         return { ok: false, reasons: ['waiting for Redis'] }
-      await redis.ping()
+      await redis.exists(keys.shared('schema')) // in a Cluster any node answers a ping
       return { ok: true, reasons: [] }
     },
   })
@@ -44,7 +53,7 @@ export function buildWeb(config: HttpConfig, current: () => Setup): HttpServer {
 async function refresh({ shared, service, engine }: Setup): Promise<void> {
   const { config, redis, keys, clock, metrics, books } = shared
   setBudgets({ shared, service })
-  const circuit = createCircuit(redis, keys)
+  const circuit = createCircuit(redis, keys, addressPrints(config))
   const nowMs = clock.now()
   await setSharedGauges({
     nowMs,
@@ -59,6 +68,8 @@ async function refresh({ shared, service, engine }: Setup): Promise<void> {
     searchesRemaining: async (account) => (await readQuota(redis, keys, account))?.remaining,
     silencesActive: silencesActive(engine, nowMs),
     audits: await readAuditNotes(redis, keys),
+    proof: await readProofNote(redis, keys),
+    keptBytes: (await readKeepingNote(redis, keys))?.bytes,
     canaries: config.canary === undefined ? {} : await readCanary(redis, keys),
   })
 }

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
+import { trimmedUntilMs } from '../ledger/trimmed.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -58,7 +59,8 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
   ): Promise<boolean> {
     const parts = options.partsOf(feed)
     const state = await peekFeed(parts.book, feed.name, clock.now())
-    const window = auditWindow(parts.book, feed, state, feed.audit?.backMs ?? 0)
+    const kept = { ...parts.book, trimmedUntilMs: await trimmedUntilMs(parts.book) }
+    const window = auditWindow(kept, feed, state, feed.audit?.backMs ?? 0)
     if (typeof window === 'string' || state?.paused) return false
     const steps = auditFeed(parts, feed, window, { kind: 'sweep', signal })
     for (;;) {

@@ -14,12 +14,15 @@ export type NoWindow =
   /** The feed was last read to its end before all that is to be compared. */
   | 'behind'
 
+/** What is kept, and since when all of it is: `trimmedUntilMs` of the ledger. */
+export type Kept = Pick<Book, 'retention' | 'horizonMs'> & { trimmedUntilMs?: number }
+
 /**
  * From `backMs` before now to where the feed was read to its end. Never further back than its floor, than
  * what its present request has read, or than marks and records are kept: of older ones nobody can tell what became.
  */
 export function auditWindow(
-  { retention, horizonMs }: Pick<Book, 'retention' | 'horizonMs'>,
+  { retention, horizonMs, trimmedUntilMs = 0 }: Kept,
   feed: PolledFeed,
   state: FeedState | undefined,
   backMs: number,
@@ -33,6 +36,7 @@ export function auditWindow(
   const fromMs = Math.max(
     floorMs,
     nowMs - Math.min(backMs, retention.story, horizonMs),
+    trimmedUntilMs,
     coveredMs(feed, state),
   )
   return fromMs < lastCaughtUpMs ? { fromMs, toMs: lastCaughtUpMs } : 'behind'

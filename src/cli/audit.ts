@@ -12,9 +12,13 @@ import { polledFeeds } from '../app/polled-feeds.ts'
 import type { Config } from '../config/config.ts'
 import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
+import { trimmedUntilMs } from '../ledger/trimmed.ts'
+import { isWhole, type BookProof } from '../proof/ledger-proof.ts'
 import { createRouter } from '../routing/router.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { duration } from '../runtime/config-fields.ts'
+import { auditLedger } from './audit-ledger.ts'
+import { ledgerJson, ledgerLines } from './audit-ledger-words.ts'
 import { auditJson, auditLines, type AuditReport } from './audit-words.ts'
 import { ServiceError } from '../service/service-error.ts'
 import { batchWaitOf } from './batch-wait.ts'
@@ -29,18 +33,24 @@ interface AuditCommandOptions extends CommonOptions {
   feed?: string
   since: number
   repair?: boolean
+  ledger?: true
 }
 
 export function auditCommand(context: Context): Command {
   return addCommonOptions(new Command('audit'))
     .description(
-      'compare what the service shows with the ledger; exits 1 while anything is missing',
+      'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',
     )
     .option('--feed <name>', 'only this feed')
     .addOption(
       new Option('--since <duration>', 'how far back').argParser(span).default(7 * dayMs, '7d'),
     )
     .option('--repair', 'take in what is missing; a running daemon delivers it')
+    .addOption(
+      new Option('--ledger', 'only whether the ledger adds up; asks the service nothing').conflicts(
+        ['feed', 'since', 'repair'],
+      ),
+    )
     .action((options: AuditCommandOptions) => audit(context, options))
 }
 
@@ -55,12 +65,13 @@ function span(text: string): number {
 
 async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
+  if (options.ledger) return printAudit(context, options, await ledgerAlone(context, config))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const destinations = await destinationsBySink(config)
   const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
-  const reports = await withLedger(config, (ledger) =>
-    withService(config, ledger, async (service, shared) => {
+  const found = await withLedger(config, async (ledger) => ({
+    reports: await withService(config, ledger, async (service, shared) => {
       const collecting = { sinks: collectingSinks(shared, sinks) }
       const router = createRouter(config.route)
       const delivery = { router, collecting, secrets: buildSecrets(shared) }
@@ -70,12 +81,36 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
       for (const feed of chosen) found.push(await auditOne(asked, feed))
       return found
     }),
-  )
+    proofs: options.feed === undefined ? await auditLedger(context, ledger) : [],
+  }))
+  printAudit(context, options, found)
+}
+
+interface Audited {
+  reports: AuditReport[]
+  /** Of the ledger itself; empty where one feed was asked for. */
+  proofs: BookProof[]
+}
+
+async function ledgerAlone(context: Context, config: Config): Promise<Audited> {
+  const proofs = await withLedger(config, (ledger) => auditLedger(context, ledger))
+  return { reports: [], proofs }
+}
+
+function printAudit(
+  context: Context,
+  options: AuditCommandOptions,
+  { reports, proofs }: Audited,
+): void {
+  const { terminal } = context
   print(context, options, {
-    json: reports.map(auditJson),
-    lines: () => reports.flatMap((report) => auditLines(context.terminal, report)),
+    json: [...reports.map(auditJson), ...proofs.map(ledgerJson)],
+    lines: () => [
+      ...reports.flatMap((report) => auditLines(terminal, report)),
+      ...proofs.flatMap((proof) => ledgerLines(terminal, proof)),
+    ],
   })
-  if (reports.some(isNotClean)) context.exitCode = 1
+  if (reports.some(isNotClean) || !proofs.every(isWhole)) context.exitCode = 1
 }
 
 function isNotClean(report: AuditReport): boolean {
@@ -98,7 +133,8 @@ async function auditOne(auditing: Auditing, feed: PolledFeed): Promise<AuditRepo
   const { context, options, partsOf } = auditing
   const { book, clock } = partsOf(feed)
   const state = await peekFeed(book, feed.name, clock.now())
-  const window = auditWindow(book, feed, state, options.since)
+  const kept = { ...book, trimmedUntilMs: await trimmedUntilMs(book) }
+  const window = auditWindow(kept, feed, state, options.since)
   if (typeof window === 'string') return { feed, why: window }
   try {
     const result = await runAudit(auditing, feed, window)

@@ -1,4 +1,5 @@
 /** The daemon's own way of making digests, for a command; what it makes ready a running daemon sends. */
+import { addressPrints } from '../app/address-prints.ts'
 import { buildGate } from '../app/build-gate.ts'
 import { buildTurns } from '../app/build-flusher.ts'
 import { buildSink } from '../app/build-sinks.ts'
@@ -35,7 +36,7 @@ export async function withTurns<Result>(
         ...config.silences,
         ...silences,
       ])
-      const circuit = createCircuit(ledger.redis, ledger.keys)
+      const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
       const shared = {
         ...environment,
         ...ledger,

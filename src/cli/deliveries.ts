@@ -1,13 +1,7 @@
 import { Command } from 'commander'
 import type { Book } from '../ledger/book.ts'
 import { readRecord } from '../ledger/records.ts'
-import {
-  bySeverity,
-  deliveredItems,
-  deliveredOf,
-  resendItem,
-  type PlacedItem,
-} from '../ledger/redirect.ts'
+import { bySeverity, endedItems, endedOf, resendItem, type PlacedItem } from '../ledger/redirect.ts'
 import { refang } from '../messages/defang.ts'
 import { batchWaitOf } from './batch-wait.ts'
 import { askFirst } from './ask-first.ts'
@@ -30,11 +24,11 @@ interface ResendOptions extends CommonOptions {
 
 export function deliveriesCommand(context: Context): Command {
   const resend = addCommonOptions(new Command('resend'))
-    .description('send again what a sink accepted, under the same ids')
+    .description('send again what a sink accepted, or its fallback got instead, under the same ids')
     .requiredOption('--sink <name>', 'name of the sink')
     .requiredOption(
       '--since <time>',
-      'delivered since: how long ago, such as 2h, or a time such as 2026-11-01T12:00Z',
+      'delivered or diverted since: how long ago, such as 2h, or a time such as 2026-11-01T12:00Z',
     )
     .option('--uid <uid>', 'only this event; as it stands in a message will do')
     .option('--yes', 'do not ask')
@@ -57,8 +51,9 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
     if (items.length > 0 && !options.yes) {
       const severities = tallyInWords(items.map(({ item }) => item.severity))
       const count = counted(items.length, 'item')
+      const diverted = items.filter(({ item }) => item.state === 'diverted').length
       await askFirst(context, [
-        `${count} (${severities}) that ${name} accepted since ${timeInWords(sinceMs)} will be sent again, ${alone(batchWaitMs)}.`,
+        `${count} (${severities}) that ${name} ${endedWords(items.length, diverted)} since ${timeInWords(sinceMs)} will be sent again, ${alone(batchWaitMs)}.`,
         'Their ids stay: a receiver that drops repeated ids drops these.',
       ])
     }
@@ -74,6 +69,13 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
   if (counts.no_payload + gone > 0) context.exitCode = 1
 }
 
+function endedWords(count: number, diverted: number): string {
+  if (diverted === 0) return 'accepted'
+  return diverted === count
+    ? 'did not get but its fallback did'
+    : `accepted, or its fallback got instead (${diverted}),`
+}
+
 function alone(batchWaitMs: number | undefined): string {
   return batchWaitMs === undefined ? 'each in a message of its own' : 'in batches'
 }
@@ -86,11 +88,11 @@ interface Choice {
 
 async function* choose(book: Book, { sink, sinceMs, uid }: Choice): AsyncGenerator<PlacedItem> {
   if (uid === undefined) {
-    yield* deliveredItems(book, sink, sinceMs)
+    yield* endedItems(book, sink, sinceMs)
     return
   }
   const record = await readRecord(book, book.digests.recordId(refang(uid.trim())))
-  if (record) yield* deliveredOf(record, sink, sinceMs)
+  if (record) yield* endedOf(record, sink, sinceMs)
 }
 
 function resentLines(sink: string, counts: RedirectCounts, gone: number): string[] {

@@ -63,6 +63,7 @@ async function blockedBy(
 ): Promise<string | undefined> {
   const { state, paused } = await circuit.read(name, await redisNow(ledger))
   if (paused) return `is paused (${harmless(paused.reason)})`
+  if (state === 'disabled') return 'is disabled: its address is no more'
   return state === 'open' ? 'has its circuit open' : undefined
 }
 

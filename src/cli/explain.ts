@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import { lookUp } from '../audit/look-up.ts'
+import type { Config } from '../config/config.ts'
 import type { Book } from '../ledger/book.ts'
 import { readPayload, readRecord, type LedgerRecord } from '../ledger/records.ts'
 import { refang } from '../messages/defang.ts'
@@ -31,6 +33,8 @@ interface Known {
   /** undefined when the payload is no longer kept. */
   about: Message | undefined
   quarantined: Quarantined | undefined
+  /** The feeds that showed it before its story was dropped. */
+  shownBy: string[]
 }
 
 async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
@@ -39,32 +43,34 @@ async function explain(context: Context, given: string, options: ExplainOptions)
   const uid = refang(given.trim())
   const known = await withLedger(config, async ({ books }) => {
     const asked = books.filter(({ account }) => account === (options.account ?? account))
-    return (await Promise.all(asked.map((book) => lookUp(book, uid)))).filter(isKnown)
+    return (await Promise.all(asked.map((book) => findOut(config, book, uid)))).filter(isKnown)
   })
   const labels = await destinationLabels(config)
   print(context, options, {
-    json: known.map(({ account, record, about, quarantined }) => ({
+    json: known.map(({ account, record, about, quarantined, shownBy }) => ({
       ...(record ? storyJson(record, labels) : { account, uid }),
       title: about?.title ?? null,
       link: about?.link ?? null,
       quarantined: quarantined
         ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
         : null,
+      ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
     })),
     lines: () => (known.length === 0 ? unknownLines(uid, options) : known.flatMap(linesOf)),
   })
   if (known.length === 0) context.exitCode = 1
 
-  function linesOf({ account, record, about, quarantined }: Known): string[] {
+  function linesOf({ account, record, about, quarantined, shownBy }: Known): string[] {
     const [head = '', ...story] = record ? storyLines(record, labels) : []
     return [
       ...(record ? [head, ...(about ? headLines(about) : []), ...story] : []),
       ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
+      ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
     ]
   }
 }
 
-async function lookUp(book: Book, uid: string): Promise<Known> {
+async function findOut(config: Config, book: Book, uid: string): Promise<Known> {
   const id = book.digests.recordId(uid)
   const [record, payload, quarantined] = await Promise.all([
     readRecord(book, id),
@@ -72,11 +78,29 @@ async function lookUp(book: Book, uid: string): Promise<Known> {
     findQuarantined(book, uid),
   ])
   const about = record && payload && aboutEvent(record, payload)
-  return { account: book.account, record, about, quarantined }
+  const shownBy = record ? [] : await feedsThatShowed(config, book, uid)
+  return { account: book.account, record, about, quarantined, shownBy }
 }
 
-function isKnown({ record, quarantined }: Known): boolean {
-  return record !== undefined || quarantined !== undefined
+/** By their marks, which outlive the story. */
+async function feedsThatShowed({ feeds }: Config, book: Book, uid: string): Promise<string[]> {
+  const own = feeds.filter(({ account }) => account === book.account)
+  const words = own.map(async ({ name }) => {
+    const { events } = await lookUp(book, name, { uids: [uid] })
+    return events[0] === 'unrecorded' ? [name] : []
+  })
+  return (await Promise.all(words)).flat()
+}
+
+function isKnown({ record, quarantined, shownBy }: Known): boolean {
+  return record !== undefined || quarantined !== undefined || shownBy.length > 0
+}
+
+function droppedLines(uid: string, account: string, feeds: string[]): string[] {
+  return [
+    `${harmless(uid, 600)}, account ${account}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its story is no longer kept`,
+    '  it had been settled for longer than retention.story, or it made room (retention.max_bytes); otherwise somebody removed it',
+  ]
 }
 
 function quarantineLines(

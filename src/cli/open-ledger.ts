@@ -2,10 +2,11 @@
 import type { Config } from '../config/config.ts'
 import { openBook, type Book } from '../ledger/book.ts'
 import type { RedisConfig } from '../redis/config.ts'
-import { connectRedis, type Redis } from '../redis/connection.ts'
+import { connectRedis, isSignInRefused, onTrouble, type Redis } from '../redis/connection.ts'
+import { holdRedis } from '../redis/embedded/embedded-redis.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
 import { claimSchema } from '../redis/safety.ts'
-import { refusalOf, StoreError } from '../redis/store-error.ts'
+import { keyOf, placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
 import { quiet } from './context.ts'
@@ -55,6 +56,19 @@ export async function withRedis<Result>(
   work: (redis: Redis) => Promise<Result>,
   patienceMs = usualPatienceMs,
 ): Promise<Result> {
+  const held = await holdRedis(config, { logger: quiet, lasts: false })
+  try {
+    return await onceReady(config, work, patienceMs)
+  } finally {
+    await held.release()
+  }
+}
+
+async function onceReady<Result>(
+  config: RedisConfig,
+  work: (redis: Redis) => Promise<Result>,
+  patienceMs: number,
+): Promise<Result> {
   const redis = connectRedis(config, quiet)
   try {
     await ready(redis, config, patienceMs)
@@ -71,17 +85,18 @@ async function ready(redis: Redis, config: RedisConfig, patienceMs: number): Pro
   let lastError: unknown
   const decided = new AbortController()
   redis.once('ready', () => decided.abort())
-  redis.on('error', (error) => {
-    lastError = error
-    if (/NOAUTH|WRONGPASS|NOPERM/.test(messageOf(error))) decided.abort()
+  onTrouble(redis, (reason) => {
+    lastError = reason
+    if (isSignInRefused(reason)) decided.abort()
   })
   await systemClock.sleep(patienceMs, decided.signal)
   if (redis.status === 'ready') return
-  const refusal = refusalOf(lastError, placeOf(config))
+  const place = placeOf(config)
+  const refusal = refusalOf(lastError, place)
   if (refusal) throw refusal
   throw new StoreError(
     'unreachable',
-    `redis.url: Redis at ${placeOf(config)} is not reachable (${whatHappened(lastError)}); start it, or correct redis.url`,
+    `${place} is not reachable (${whatHappened(lastError)}); start it, or correct ${keyOf(config)}`,
     { cause: lastError },
   )
 }
@@ -90,11 +105,4 @@ function whatHappened(error: unknown): string {
   if (error === undefined) return 'no answer in time'
   if (error instanceof Error && 'code' in error) return String(error.code)
   return messageOf(error).replaceAll(/\s+/g, ' ')
-}
-
-/** Host and port, or the socket's path; never the password. */
-export function placeOf(config: RedisConfig): string {
-  const url = URL.parse(config.url.reveal())
-  if (url === null) return 'an unreadable address'
-  return url.protocol === 'unix:' ? url.pathname : `${url.hostname}:${url.port || '6379'}`
 }

@@ -5,12 +5,13 @@ import type { Config } from '../config/config.ts'
 import type { Mistake } from '../config/config-error.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { refuseUnsafe } from '../redis/safety.ts'
-import { refusalOf, StoreError } from '../redis/store-error.ts'
+import { holdRedis } from '../redis/embedded/embedded-redis.ts'
+import { placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createLogger, type Logger } from '../runtime/logger.ts'
 import { loadConfigFile, usualConfigFile } from './config-file.ts'
 import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
-import { placeOf, withRedis } from './open-ledger.ts'
+import { withRedis } from './open-ledger.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
@@ -31,15 +32,33 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
     colorize: (context.env['NO_COLOR'] ?? '') === '',
   })
   sayWarnings(warnings, logger)
-  await refuseUnsafeEarly(config)
-  if (context.stop.aborted) return
-  const app = createApp({ config, hash, version: readVersion(), logger })
-  const stopped = aborted(context.stop)
-  const reload = (): Promise<unknown> => app.reload(() => loadAgain(context, file, logger))
+  const held = await holdRedis(config.redis, { logger, lasts: true })
   try {
-    await Promise.race([app.start().then(() => stopped), requests.heed(reload), stopped])
+    await refuseUnsafeEarly(config)
+    if (context.stop.aborted) return
+    const app = createApp({ config, hash, version: readVersion(), logger })
+    const reload = (): Promise<unknown> => app.reload(() => loadAgain(context, file, logger))
+    await runApp(app, {
+      context,
+      logger,
+      place: placeOf(config.redis),
+      changed: requests.heed(reload),
+    })
+  } finally {
+    await held.release()
+  }
+}
+
+async function runApp(
+  app: App,
+  asked: { context: Context; logger: Logger; place: string; changed: Promise<never> },
+): Promise<void> {
+  const { context, logger, place, changed } = asked
+  const stopped = aborted(context.stop)
+  try {
+    await Promise.race([app.start().then(() => stopped), changed, stopped])
   } catch (error) {
-    throw refusalOf(error, placeOf(config.redis)) ?? error
+    throw refusalOf(error, place) ?? error
   } finally {
     await stop(app, logger)
   }
@@ -99,11 +118,7 @@ const firstLookMs = 1_000
  */
 async function refuseUnsafeEarly({ redis: config }: Config): Promise<void> {
   try {
-    await withRedis(
-      config,
-      (redis) => refuseUnsafe(redis, { isAllowed: config.allowUnsafe, logger: quiet }),
-      firstLookMs,
-    )
+    await withRedis(config, (redis) => refuseUnsafe(redis, config, quiet), firstLookMs)
   } catch (error) {
     if (!(error instanceof StoreError) || error.reason !== 'unreachable') throw error
   }

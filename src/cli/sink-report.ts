@@ -1,4 +1,5 @@
 /** How each sink does, read from Redis without changing anything that waits. */
+import { addressPrints } from '../app/address-prints.ts'
 import { collectingSinks } from '../app/build-flusher.ts'
 import type { Config, SinkConfig } from '../config/config.ts'
 import { createCircuit, type CircuitReading } from '../delivery/circuit.ts'
@@ -25,7 +26,7 @@ export async function reportSinks(ledger: OpenLedger, config: Config): Promise<S
   const { redis, keys } = ledger
   const nowMs = await redisNow(ledger)
   const pending = await pendingBySink(ledger)
-  const circuit = createCircuit(redis, keys)
+  const circuit = createCircuit(redis, keys, addressPrints(config))
   const destinations = [...(await destinationsBySink(config))]
   const collecting = collectingSinks(
     { config },

@@ -16,7 +16,7 @@ export async function listSinks(context: Context, options: CommonOptions): Promi
 
 function sinkJson(report: SinkReport): Record<string, unknown> {
   const { name, type, circuit, pending, deadLetters, digest } = report
-  const { paused } = circuit
+  const { paused, disabled } = circuit
   return {
     sink: name,
     type: type ?? null,
@@ -24,6 +24,7 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
     circuit: circuit.state,
     circuit_open_until: isoTime(circuit.untilMs),
     paused: paused ? { reason: paused.reason, since: isoTime(paused.sinceMs) } : null,
+    disabled: disabled ? { reason: disabled.reason, since: isoTime(disabled.sinceMs) } : null,
     pending,
     dead_letters: deadLetters,
     last_success: isoTime(circuit.lastSuccessMs),
@@ -45,6 +46,7 @@ function sinkLines(context: Context, report: SinkReport): string[] {
   if (type === undefined) return [head, waiting, ...remedyLines(report)]
   return [
     `${head}: ${circuitInWords(context, circuit)}`,
+    ...disabledLines(name, circuit),
     waiting,
     `  last success ${time(circuit.lastSuccessMs)}`,
     ...(digest
@@ -56,14 +58,25 @@ function sinkLines(context: Context, report: SinkReport): string[] {
 }
 
 function circuitInWords({ terminal }: Context, circuit: CircuitReading): string {
-  const { state, untilMs, paused } = circuit
+  const { state, untilMs, paused, disabled } = circuit
   if (paused) {
     const since = timeInWords(paused.sinceMs)
     return terminal.paint('yellow', `paused since ${since}: ${harmless(paused.reason)}`)
   }
+  if (disabled) {
+    const since = timeInWords(disabled.sinceMs)
+    return terminal.paint('red', `disabled since ${since}: ${harmless(disabled.reason)}`)
+  }
   if (state === 'closed') return terminal.paint('green', 'circuit closed')
   if (state === 'half_open') return terminal.paint('yellow', 'circuit half open, one message tries')
   return terminal.paint('red', `circuit open until ${timeInWords(untilMs ?? 0)}`)
+}
+
+function disabledLines(name: string, { disabled }: CircuitReading): string[] {
+  if (!disabled) return []
+  return [
+    `  nothing is sent until its address is another one, or "tocsin sinks resume ${harmless(name)}" has it tried again`,
+  ]
 }
 
 /** `12 pending: 10 queued, 2 held`. */

@@ -1,4 +1,5 @@
-import { createCircuit } from '../delivery/circuit.ts'
+import { addressPrints } from '../app/address-prints.ts'
+import { createCircuit, type CircuitReading } from '../delivery/circuit.ts'
 import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
@@ -19,7 +20,7 @@ export async function pauseSink(
   findNamed(config.sinks, name, 'sink')
   const { reason } = options
   const sinceMs = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys)
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
     const nowMs = await redisNow(ledger)
     const { paused } = await circuit.read(name, nowMs)
     const since = paused?.sinceMs ?? nowMs
@@ -35,6 +36,7 @@ export async function pauseSink(
   })
 }
 
+/** Ends a pause; one that is disabled is tried again. */
 export async function resumeSink(
   context: Context,
   name: string,
@@ -42,18 +44,26 @@ export async function resumeSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   findNamed(config.sinks, name, 'sink')
-  const paused = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys)
-    const before = await circuit.read(name, await redisNow(ledger))
+  const before = await withLedger(config, async (ledger) => {
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
+    const reading = await circuit.read(name, await redisNow(ledger))
     await circuit.pause(name, undefined)
-    return before.paused
+    return reading
   })
   print(context, options, {
-    json: { sink: name, was_paused: paused !== undefined },
-    lines: () => [
-      paused
-        ? `${name} is resumed; a running daemon sends what was kept within seconds`
-        : `${name} was not paused`,
-    ],
+    json: {
+      sink: name,
+      was_paused: before.paused !== undefined,
+      was_disabled: before.disabled !== undefined,
+    },
+    lines: () => [resumedLine(name, before)],
   })
+}
+
+function resumedLine(name: string, { paused, disabled }: CircuitReading): string {
+  if (disabled) {
+    return `${name} is tried again; it was disabled since ${timeInWords(disabled.sinceMs)}: ${harmless(disabled.reason)}`
+  }
+  if (!paused) return `${name} was not paused`
+  return `${name} is resumed; a running daemon sends what was kept within seconds`
 }

@@ -39,7 +39,7 @@ function pauseCommand(context: Context): Command {
 
 function resumeCommand(context: Context): Command {
   return addCommonOptions(new Command('resume'))
-    .description('send to a paused sink again, what was kept first')
+    .description('send to a paused or disabled sink again, what was kept first')
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
 }

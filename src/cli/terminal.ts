@@ -3,6 +3,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
+import { escaped } from '../runtime/escaped.ts'
 import { CommandError } from './command-error.ts'
 
 export interface Terminal {
@@ -13,6 +14,7 @@ export interface Terminal {
   print(text: string): void
   /** All of standard input. */
   readInput(): Promise<string>
+  /** Errors may quote what somebody else wrote: what a terminal would act upon is shown instead. */
   complain(text: string): void
   /** Plain where colours are unwelcome: no terminal, NO_COLOR. */
   paint(style: Style, text: string): string
@@ -26,6 +28,8 @@ export interface Terminal {
    */
   askSecret(question: string): Promise<string | undefined>
 }
+
+const actedUpon = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
@@ -54,7 +58,7 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
       if (!unheard.aborted) output.write(`${text}\n`)
     },
     readInput: () => textOf(input),
-    complain: (text) => void errors.write(`${text}\n`),
+    complain: (text) => void errors.write(`${escaped(text, actedUpon)}\n`),
     paint: (style, text) => styleText(style, text, { stream: output }),
     progress(text) {
       if (errors.isTTY && (text !== '' || isOnLine)) errors.write(`\r\u001B[K${text}`)

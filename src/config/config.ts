@@ -10,9 +10,10 @@ import type { TimeIntervals } from '../routing/time-intervals.ts'
 import type { AccountConfig } from '../service/config.ts'
 import type { EmailConfig } from '../sinks/email/config.ts'
 import type { SlackConfig } from '../sinks/slack/config.ts'
+import type { ReliefConfig } from '../sinks/relief-config.ts'
 import type { WebhookConfig } from '../sinks/webhook/config.ts'
 
-export type SinkConfig = SlackConfig | EmailConfig | WebhookConfig
+export type SinkConfig = (SlackConfig | EmailConfig | WebhookConfig) & ReliefConfig
 
 /** The whole configuration, validated and frozen. Every part sees only its slice. */
 export interface Config {

@@ -1,10 +1,18 @@
 /** A YAML file of the operator's, held against its schema: what it says, or every mistake in it at once. */
-import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import type { Finding } from '../runtime/config-section.ts'
+import { readFileWithin } from '../runtime/read-file.ts'
 import { ConfigError, type Mistake } from './config-error.ts'
 import { sayableKey } from './sayable-key.ts'
-import { readTree, type Path, type Source, type Tree, type TreeMistake } from './yaml-source.ts'
+import {
+  maxCharacters,
+  readTree,
+  tooLong,
+  type Path,
+  type Source,
+  type Tree,
+  type TreeMistake,
+} from './yaml-source.ts'
 
 export interface FileShape<Content> {
   schema: z.ZodType<Content>
@@ -18,13 +26,21 @@ export interface ParsedFile<Content> {
   place: (findings: Finding[]) => Mistake[]
 }
 
+/** Whatever the limit of the tree's characters is, they take no more than four bytes each. */
+const maxFileBytes = 4 * maxCharacters
+
+const problems: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  TOO_LONG: tooLong.problem,
+}
+
 /** Throws ConfigError. */
 export function readFileText(path: string, remedy: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileWithin(path, { maxBytes: maxFileBytes, mayWait: true })
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    const problem = problems[code] ?? `cannot be read (${code})`
     throw new ConfigError([{ file: path, line: 0, column: 0, path: '', problem, remedy }], {
       cause,
     })

@@ -15,6 +15,7 @@ export function referenceMistakes(file: unknown): Finding[] {
   return [
     ...accountMistakes(sectionOf(sections['accounts']), sectionOf(sections['feeds'])),
     ...sinkMistakes(Object.keys(sectionOf(sections['sinks'])), placedSinks(sections, routes)),
+    ...fallbackMistakes(sectionOf(sections['sinks'])),
     ...nameMistakes(routes),
     ...labelMistakes(sectionOf(sections['feeds'])),
     ...eventNameMistakes(sections),
@@ -52,7 +53,10 @@ function placedSinks(
     ...lists.flatMap(({ path, route }) =>
       listOf(route['sinks']).map((sink, index) => ({ path: [...path, 'sinks', index], sink })),
     ),
-    { path: ['notices', 'sink'], sink: sectionOf(sections['notices'])['sink'] },
+    ...['sink', 'or'].map((key) => {
+      return { path: ['notices', key], sink: sectionOf(sections['notices'])[key] }
+    }),
+    ...fallbacksIn(sectionOf(sections['sinks'])).map(({ path, to }) => ({ path, sink: to })),
   ]
 }
 
@@ -62,6 +66,30 @@ function sinkMistakes(sinks: string[], places: ReturnType<typeof placedSinks>): 
     if (typeof sink !== 'string' || sink === '' || sinks.includes(sink)) return []
     const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
     return [{ path, problem: 'no such sink', remedy }]
+  })
+}
+
+function fallbacksIn(
+  sinks: Readonly<Record<string, unknown>>,
+): { path: (string | number)[]; from: string; to: unknown }[] {
+  return Object.entries(sinks).map(([from, sink]) => {
+    return { path: ['sinks', from, 'fallback'], from, to: sectionOf(sink)['fallback'] }
+  })
+}
+
+/** One step and no more: then nothing can go round in a circle, and everybody knows where it went. */
+function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
+  const fallbacks = fallbacksIn(sinks)
+  const next = new Map(fallbacks.map(({ from, to }) => [from, to]))
+  return fallbacks.flatMap(({ path, from, to }) => {
+    if (typeof to !== 'string') return []
+    if (to === from) {
+      return [{ path, problem: 'the sink itself', remedy: 'name another sink, or remove the line' }]
+    }
+    if (typeof next.get(to) !== 'string') return []
+    const problem = `${sayableKey(to)} has a fallback itself: there is one step and no more`
+    const remedy = `remove the fallback of ${sayableKey(to)}, or name a sink that has none`
+    return [{ path, problem, remedy }]
   })
 }
 

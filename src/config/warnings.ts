@@ -37,8 +37,13 @@ function hostOf(url: string): string {
 }
 
 function unusedSinks({ sinks, route, notices, canary }: Config): Finding[] {
-  const own = [...(notices ? [notices.sink] : []), ...(canary?.sinks ?? [])]
-  const live = new Set([...liveSinksOf(route), ...own])
+  const own = [
+    ...(notices ? [notices.sink, ...(notices.or ? [notices.or] : [])] : []),
+    ...(canary?.sinks ?? []),
+  ]
+  const routed = new Set([...liveSinksOf(route), ...own])
+  const fallbacks = sinks.flatMap(({ name, fallback }) => (routed.has(name) ? [fallback] : []))
+  const live = new Set<string | undefined>([...routed, ...fallbacks])
   const named = new Set(nodesOf(route).flatMap((node) => node.sinks ?? []))
   return sinks
     .filter(({ name }) => !live.has(name))

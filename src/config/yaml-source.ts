@@ -46,7 +46,8 @@ export interface Tree {
 }
 
 /** A configuration is a few pages; more is a mistaken file, or aliases that multiply. */
-const maxCharacters = 1024 * 1024
+export const maxCharacters = 1024 * 1024
+export const tooLong = refusal('longer than 1 MiB', 'is this the right file?')
 const maxValues = 20_000
 const maxAliases = 100
 const maxDepth = 64
@@ -80,7 +81,7 @@ export function readTree(text: string, source: Source): Tree {
   })
   const reading = readingOf(document, source)
   const isReadable = !isTooLong && collectSyntaxMistakes(reading, text, lines)
-  if (isTooLong) blame(reading, [], refusal('longer than 1 MiB', 'is this the right file?'))
+  if (isTooLong) blame(reading, [], tooLong)
   const value = isReadable ? read(reading, document.contents, []) : undefined
   const { mistakes, offsets, variables } = reading
   return {
@@ -221,6 +222,7 @@ function readText(reading: Reading, written: string, path: Path): unknown {
 
 /** Paths in the file are relative to the file. Labels are free words and no paths. */
 function isFilePath(path: Path): boolean {
+  if (path.join('.') === 'redis.embedded') return true
   return String(path.at(-1)).endsWith('_file') && path.at(-2) !== 'labels'
 }
 

@@ -13,6 +13,8 @@ export interface Attempted {
   outcome: Outcome
   /** How the sink took it; undefined where nothing could be sent. */
   taken: 'ok' | SinkError | undefined
+  /** The sink will never take it, and it goes to its fallback: until then it is due again. */
+  isGivenUp?: boolean
 }
 
 export async function attemptSend(
@@ -32,18 +34,26 @@ export async function attemptSend(
     receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
   } catch (error) {
     const taken = asSinkError(error)
-    return { outcome: failed(options, work, begun, taken), taken }
+    return { ...failed(options, work, begun, taken), taken }
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, taken: 'ok' }
 }
 
-function failed(options: DelivererOptions, work: Work, begun: Begun, error: SinkError): Outcome {
+function failed(
+  options: DelivererOptions,
+  work: Work,
+  begun: Begun,
+  error: SinkError,
+): Pick<Attempted, 'outcome' | 'isGivenUp'> {
   const outcome = outcomeOf(options, begun, error)
+  const isGivenUp = outcome.outcome === 'dead' && options.diverter?.has(work.sink.name) === true
   options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
-  sayFailed(options, work, begun, { outcome, error })
-  return outcome
+  sayFailed(options, work, begun, { outcome, error, isGivenUp })
+  if (!isGivenUp) return { outcome }
+  const dueAgain = { ...outcome, outcome: 'retry' as const, atMs: options.clock.now() }
+  return { outcome: { ...dueAgain, counts: true }, isGivenUp }
 }
 
 function outcomeOf({ clock }: DelivererOptions, begun: Begun, error: SinkError): Outcome {
@@ -73,13 +83,16 @@ function sayFailed(
   { logger }: DelivererOptions,
   { book, sink, ref }: Work,
   { attempt, members, total }: Begun,
-  { outcome, error }: { outcome: Outcome; error: SinkError },
+  { outcome, error, isGivenUp }: { outcome: Outcome; error: SinkError; isGivenUp: boolean },
 ): void {
   if (!isFailure(outcome.outcome)) return
   const what = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
   const again = outcome.atMs === undefined ? {} : { againAt: new Date(outcome.atMs).toISOString() }
   const where = { sink: sink.name, account: book.account, ...what, ref }
-  logger.warn({ ...where, attempt, ...again, err: error }, consequences[outcome.outcome])
+  const consequence = isGivenUp
+    ? 'delivery failed for good: to the fallback'
+    : consequences[outcome.outcome]
+  logger.warn({ ...where, attempt, ...again, err: error }, consequence)
 }
 
 function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {
@@ -96,8 +109,14 @@ export async function tellReplicas(
     if (taken === undefined) return await circuit.giveBack(sink.name)
     const error = taken === 'ok' ? undefined : taken
     if (error?.reason === 'rate_limited') await pace.pause(sink, error.retryAfterMs)
-    const change = await circuit.report(sink.name, error ? effectOn(error.reason) : 'ok')
+    const word = error ? effectOn(error.reason) : 'ok'
+    const change = await circuit.report(sink.name, word, error?.message)
     if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
+    if (change === 'disabled') {
+      const said =
+        'sink disabled: nothing is sent until its address is another one, or it is resumed'
+      logger.error({ sink: sink.name, reason: error?.message }, said)
+    }
     if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')

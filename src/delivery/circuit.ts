@@ -1,4 +1,7 @@
-/** A circuit for each sink, shared by all replicas: a sink that is down delays only itself. */
+/**
+ * A circuit for each sink, shared by all replicas: a sink that is down delays only itself, and one that
+ * is gone is left alone until an operator acts.
+ */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -6,13 +9,20 @@ import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
   /** 0: send. Otherwise how long to wait before asking again, ms. */
-  admit(sink: string): Promise<number>
-  /** Says what this report changed, if anything. */
-  report(sink: string, word: 'ok' | CircuitEffect): Promise<'opened' | 'closed' | undefined>
+  admit(sink: string, sendTimeoutMs?: number): Promise<number>
+  /** Says what this report changed, if anything; `answer` is kept where it says that the sink is gone. */
+  report(
+    sink: string,
+    word: 'ok' | CircuitEffect,
+    answer?: string,
+  ): Promise<'opened' | 'closed' | 'disabled' | undefined>
   /** Nothing was sent after all: where this was the probe of a half-open circuit, the next may be it. */
   giveBack(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
-  /** Nothing is sent to a paused sink until it is resumed (undefined), by any replica. */
+  /**
+   * Nothing is sent to a paused sink until it is resumed (undefined), by any replica. One that is
+   * disabled is tried again then, too.
+   */
   pause(sink: string, pause: SinkPause | undefined): Promise<void>
 }
 
@@ -22,49 +32,79 @@ export interface SinkPause {
 }
 
 export interface CircuitReading {
-  state: 'closed' | 'open' | 'half_open'
+  state: 'closed' | 'open' | 'half_open' | 'disabled'
   /** When an open circuit lets a probe through. */
   untilMs: number | undefined
+  /** Since when nothing gets through; undefined: it does. */
+  openedAtMs: number | undefined
   lastSuccessMs: number | undefined
   /** Why an operator paused it; undefined: nobody did. */
   paused: SinkPause | undefined
+  /** What it answered that means that its address is no more. */
+  disabled: SinkPause | undefined
 }
 
-/** A probe that never reports back (its replica died) blocks the next one no longer than this. */
-const probeLeaseMs = 30_000
+/** What stands for a sink's address, so that another address is another sink; '': not known. */
+export type PrintOf = (sink: string) => string
 
-export function createCircuit(redis: Redis, keys: Keys): Circuit {
+/** A probe that never reports back (its replica died) blocks the next one so much longer than a send. */
+const probeGraceMs = 15_000
+
+export function createCircuit(redis: Redis, keys: Keys, printOf: PrintOf = () => ''): Circuit {
   const names = (sink: string): string[] => [
     keys.shared('circuit', sink),
     keys.shared('circuit', sink, 'probe'),
   ]
   return {
-    async admit(sink) {
-      const answer = Number(await runScript(redis, 'circuit-admit', names(sink), [probeLeaseMs]))
-      return Math.max(0, answer)
+    async admit(sink, sendTimeoutMs = 15_000) {
+      const asked = [sendTimeoutMs + probeGraceMs, printOf(sink)]
+      return Math.max(0, Number(await runScript(redis, 'circuit-admit', names(sink), asked)))
     },
-    async report(sink, word) {
+    async report(sink, word, answer = '') {
       if (word === 'none') return undefined
-      const answer = String(await runScript(redis, 'circuit-report', names(sink), [word]))
-      if (answer.startsWith('opened')) return 'opened'
-      return answer === 'closed' ? 'closed' : undefined
+      const told = [word, printOf(sink), answer.slice(0, 200)]
+      const changed = String(await runScript(redis, 'circuit-report', names(sink), told))
+      if (changed.startsWith('opened')) return 'opened'
+      return changed === 'closed' || changed === 'disabled' ? changed : undefined
     },
     async giveBack(sink) {
       await redis.del(keys.shared('circuit', sink, 'probe'))
     },
     async read(sink, nowMs) {
-      const name = keys.shared('circuit', sink)
-      const [until, last, pause] = await redis.hmget(name, 'until', 'last_success', 'paused')
-      const paused = pause ? (JSON.parse(pause) as SinkPause) : undefined
-      const untilMs = until ? Number(until) : undefined
-      const lastSuccessMs = last ? Number(last) : undefined
-      if (untilMs === undefined) return { state: 'closed', untilMs, lastSuccessMs, paused }
-      return { state: nowMs < untilMs ? 'open' : 'half_open', untilMs, lastSuccessMs, paused }
+      const stored = await redis.hgetall(keys.shared('circuit', sink))
+      return readingOf(stored, printOf(sink), nowMs)
     },
     async pause(sink, pause) {
       const name = keys.shared('circuit', sink)
-      if (pause === undefined) await redis.hdel(name, 'paused')
+      if (pause === undefined) await redis.hdel(name, 'paused', 'disabled')
       else await redis.hset(name, 'paused', JSON.stringify(pause))
     },
   }
+}
+
+function readingOf(stored: Record<string, string>, print: string, nowMs: number): CircuitReading {
+  const { until, opened_at: opened, last_success: last, paused, disabled } = stored
+  const timeOf = (text: string | undefined): number | undefined =>
+    text === undefined ? undefined : Number(text)
+  const mark = disabled === undefined ? undefined : (JSON.parse(disabled) as Mark)
+  const isDisabled = mark !== undefined && (print === '' || mark.of === print)
+  const untilMs = timeOf(until)
+  return {
+    state: isDisabled ? 'disabled' : stateOf(untilMs, nowMs),
+    untilMs,
+    openedAtMs: isDisabled ? mark.sinceMs : timeOf(opened),
+    lastSuccessMs: timeOf(last),
+    paused: paused === undefined ? undefined : (JSON.parse(paused) as SinkPause),
+    disabled: isDisabled ? { reason: mark.reason, sinceMs: mark.sinceMs } : undefined,
+  }
+}
+
+/** As stored: `of` is the fingerprint of the address that is no more. */
+interface Mark extends SinkPause {
+  of: string
+}
+
+function stateOf(untilMs: number | undefined, nowMs: number): 'closed' | 'open' | 'half_open' {
+  if (untilMs === undefined) return 'closed'
+  return nowMs < untilMs ? 'open' : 'half_open'
 }

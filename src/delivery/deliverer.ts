@@ -21,6 +21,7 @@ import { attemptSend, tellReplicas, type Begun } from './attempt.ts'
 import type { Circuit } from './circuit.ts'
 import type { DeliveryOptions } from './delivery-of.ts'
 import { keptBack } from './kept-back.ts'
+import type { Diverter } from './relief/diverter.ts'
 import type { SendPace } from './send-pace.ts'
 
 /** `halves`: the sealed halves of a refused batch, to be queued. */
@@ -46,6 +47,8 @@ export interface DelivererOptions extends DeliveryOptions {
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
   pace: SendPace
+  /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
+  diverter?: Pick<Diverter, 'has' | 'divert' | 'unseal'> | undefined
   /** Names this process in the story. */
   replica: string
   clock: Clock
@@ -66,7 +69,7 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
   const { circuit, pace, replica, clock, metrics } = options
   return {
     async deliverOnce(work) {
-      const waitMs = await circuit.admit(work.sink.name)
+      const waitMs = await circuit.admit(work.sink.name, work.sink.sendTimeoutMs)
       if (waitMs > 0) return { next: 'later', atMs: clock.now() + waitMs, isCircuitOpen: true }
       await pace.wait(work.sink, work.signal)
       if (work.signal.aborted || !(await work.isStillMine())) {
@@ -83,13 +86,18 @@ export function createDeliverer(options: DelivererOptions): Deliverer {
       if (begun.status !== 'send') {
         await circuit.giveBack(work.sink.name)
         if (begun.status === 'settling') await settleRest(options, work, begun.batch)
+        if (begun.status === 'unsealing') await options.diverter?.unseal(work.book, work.ref)
         return done
       }
-      const { outcome, taken } = await attemptSend(options, work, begun)
+      const { outcome, taken, isGivenUp } = await attemptSend(options, work, begun)
       const attempt = { ref: work.ref, token, replica }
       const settled = await settleAttempt(work.book, attempt, outcome) // first: until then a crash repeats it
       await tellReplicas(options, work.sink, taken)
       if (settled.status !== 'settled') return done
+      if (isGivenUp) {
+        await options.diverter?.divert(work.book, work.ref)
+        return done
+      }
       if (settled.batch) await settleRest(options, work, settled.batch)
       countSettled({ metrics, clock }, work.sink.name, begun, outcome)
       return nextOf(outcome, settled.halves, clock)

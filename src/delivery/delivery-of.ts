@@ -26,7 +26,8 @@ export async function deliveryOf(
     const work = { sink, messageId, book: options.book, options }
     const { about, members, attachment } = await summaryOf(work, begun)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
-    const isSole = about.summary.total === 1 && about.summary.kind !== 'digest'
+    const { total, kind, undelivered } = about.summary
+    const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
     return {
       id: `b${messageId}`,
       ...told,

@@ -36,28 +36,35 @@ export interface Failure {
 export function judge(failure: Failure): Verdict {
   const { reason, tries, ageMs, retryAfterMs = 0, members } = failure
   if (reason === 'invalid') return members > 1 ? { act: 'split' } : { act: 'dead' }
-  if (reason === 'recipient_refused' || ageMs >= maxAgeMs) return { act: 'dead' }
+  // of a sink that is gone nothing ages: its backlog is parked until an operator acts
+  const isTooOld = ageMs >= maxAgeMs && reason !== 'gone'
+  if (reason === 'recipient_refused' || isTooOld) return { act: 'dead' }
   if (reason === 'rejected' && tries >= rejectedTries) return { act: 'dead' }
   const afterMs = Math.max(retryAfterMs, spread(waitMs(reason, tries), failure.random))
   return {
     act: 'retry',
     afterMs,
-    counts: effectOn(reason) !== 'broken' && reason !== 'rate_limited',
+    counts: !needsOperator(reason) && reason !== 'rate_limited',
   }
 }
 
 function waitMs(reason: SinkReason, tries: number): number {
   if (reason === 'rate_limited') return defaultRateLimitMs
-  if (effectOn(reason) === 'broken') return 30_000 // the circuit decides when the next one goes
+  if (needsOperator(reason)) return 30_000 // the circuit decides when the next one goes
   return scheduleMs[Math.min(tries, scheduleMs.length - 1)] ?? maxAgeMs
+}
+
+function needsOperator(reason: SinkReason): boolean {
+  const effect = effectOn(reason)
+  return effect === 'broken' || effect === 'gone'
 }
 
 function spread(ms: number, random: number): number {
   return Math.round(ms * (0.8 + 0.4 * random))
 }
 
-/** What a reason says of the sink as a whole: alive, faltering, or broken until somebody acts. */
-export type CircuitEffect = 'answered' | 'fault' | 'broken' | 'none'
+/** What a reason says of the sink as a whole: alive, faltering, broken until somebody acts, or no more. */
+export type CircuitEffect = 'answered' | 'fault' | 'broken' | 'gone' | 'none'
 
 export function effectOn(reason: SinkReason): CircuitEffect {
   switch (reason) {
@@ -71,8 +78,9 @@ export function effectOn(reason: SinkReason): CircuitEffect {
     case 'timeout':
     case 'connection_lost':
       return 'fault'
-    case 'unauthorized':
     case 'gone':
+      return 'gone'
+    case 'unauthorized':
     case 'redirected':
     case 'forbidden_address':
     case 'misconfigured':

@@ -29,6 +29,8 @@ export interface WorkQueue {
   add(account: string, work: WorkItem[]): Promise<void>
   /** Those of `refs` that have no job. */
   missing(account: string, sink: string, refs: string[]): Promise<string[]>
+  /** Takes back the jobs of work that is no longer the sink's, unless one is in a worker's hands. */
+  drop(account: string, sink: string, refs: readonly string[]): Promise<void>
   close(): Promise<void>
 }
 
@@ -65,6 +67,10 @@ export function createWorkQueue(redis: Redis, keys: Keys, sinks: Map<string, Sin
       for (const ref of refs) asked.exists(queue.toKey(jobIdOf(account, ref)))
       const answers = (await asked.exec()) ?? []
       return refs.filter((_ref, i) => answers[i]?.[1] === 0)
+    },
+    async drop(account, sink, refs) {
+      const queue = queues.get(sink)
+      if (queue) await Promise.all(refs.map((ref) => queue.remove(jobIdOf(account, ref))))
     },
     async close() {
       await Promise.all([...queues.values()].map((queue) => queue.close()))

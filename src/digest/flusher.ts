@@ -133,10 +133,13 @@ async function flushDestination(
   destination: string,
   turns: Turn[],
 ): Promise<number> {
-  const { cutOff, idle, full } = await sortOut(turns)
+  const { cutOff, idle, ...found } = await sortOut(turns)
   let messages = 0
   // what was cut off has its place in the flow already, and what is idle says nothing
   for (const turn of [...cutOff, ...idle]) messages += await groupTurn(options, [turn])
+  // what one sink could not take is told apart from all else: it is one message an interval
+  const [diverted, full] = partition(found.full)
+  for (const turn of diverted) messages += await groupTurn(options, [turn])
   const [lead] = full
   if (!lead) return messages
   const { book } = lead
@@ -150,6 +153,11 @@ async function flushDestination(
   if (granted < full.length) return messages + (await groupTurn(options, full))
   for (const turn of full) messages += await groupTurn(options, [turn])
   return messages
+}
+
+function partition(turns: Turn[]): [diverted: Turn[], others: Turn[]] {
+  const isDiverted = ({ about }: Turn): boolean => about.divertedFrom !== undefined
+  return [turns.filter(isDiverted), turns.filter((turn) => !isDiverted(turn))]
 }
 
 interface SortedOut {

@@ -1,7 +1,7 @@
 /** One message of one group, or of several where there are too many to come singly. */
 import { severityRank } from '../events/severity.ts'
 import { compareForDigest, createTally } from '../messages/summarise.ts'
-import type { SummaryKind } from '../messages/summary.ts'
+import type { Summary, SummaryKind } from '../messages/summary.ts'
 import { readMembers, type Member } from './read-members.ts'
 import { closeSeal, messageIdOf, sealedMembers, sealMembers } from './seal.ts'
 import type { MessageAbout } from './sealed-message.ts'
@@ -84,6 +84,7 @@ function aboutOf(turns: Turn[], members: Member[]): MessageAbout {
     kind: isStorm ? 'storm' : kindOf(lead),
     labels: isStorm ? {} : (lead?.about.labels ?? {}),
     route: isStorm ? null : (lead?.about.route ?? null),
+    ...undeliveredIn(lead, members),
   })
   const account = lead?.book.account ?? ''
   return {
@@ -92,6 +93,13 @@ function aboutOf(turns: Turn[], members: Member[]): MessageAbout {
     accounts: [account],
     repeatRisks: Math.max(0, ...members.map(({ repeatRisks }) => repeatRisks)),
   }
+}
+
+/** Of a fallback: what could not be delivered where, and since when. */
+function undeliveredIn(lead: Turn | undefined, members: Member[]): Pick<Summary, 'undelivered'> {
+  const sink = lead?.about.divertedFrom
+  if (sink === undefined) return {}
+  return { undelivered: { sink, sinceMs: Math.min(...members.map(({ madeAtMs }) => madeAtMs)) } }
 }
 
 function kindOf(turn: Turn | undefined): SummaryKind {

@@ -124,6 +124,29 @@ export function movedPlace(
   return togetherAs(item.destination, { 'moved from': from })
 }
 
+/**
+ * Where an item waits for the fallback of its sink: machines get each, people one message that says what
+ * could not be delivered to which sink. It does not wait for a digest.
+ */
+export function fallbackPlace(
+  sink: CollectingSink,
+  { from, destination, severity }: Pick<ToPlace, 'destination' | 'severity'> & { from: string },
+): Gathering | undefined {
+  if (!sink.isForPeople) return undefined
+  return {
+    id: idOf('fallback', destination, from),
+    kind: 'group',
+    waitMs: movedWaitMs,
+    isUrgent: severityRank(severity) >= urgentRank,
+    about: { ...aboutOf(destination), divertedFrom: from },
+  }
+}
+
+/** Where people's items wait while nothing can be sent to their sink, to come as one message. */
+export function keptPlace(destination: string): Gathering {
+  return togetherAs(destination, { 'kept while': 'nothing could be sent here' })
+}
+
 /** Where people's items wait that were held while their sink was gone, to come as one message. */
 export function returnedPlace(destination: string): Gathering {
   return togetherAs(destination, { 'held until': 'the sink was back' })

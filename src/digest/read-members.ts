@@ -12,6 +12,8 @@ export interface Member extends SummaryPart {
   uid: string
   destination: string
   repeatRisks: number
+  /** When the item was made, ms; `createdAtMs` is the event's. */
+  madeAtMs: number
   verdict: Verdict
 }
 
@@ -53,6 +55,7 @@ function memberOf({ ref, record, item, payload }: FoundItem, verdict: Verdict): 
     uid: record.uid,
     destination: item.destination,
     repeatRisks: item.repeatRisks,
+    madeAtMs: item.createdAtMs,
     verdict,
     severity: item.severity,
     type: record.type,

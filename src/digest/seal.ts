@@ -23,7 +23,12 @@ export interface Sorted {
  * Names the message of a turn: the same when the turn is taken up again after a crash. A collection
  * that ended counts its turns from the start when it opens again, so its opening is part of the name.
  */
-export function messageIdOf({ book, id, openedAtMs, sequence }: Turn): string {
+export function messageIdOf({
+  book,
+  id,
+  openedAtMs,
+  sequence,
+}: Pick<Turn, 'book' | 'id' | 'openedAtMs' | 'sequence'>): string {
   const parts = ['message', book.account, id, String(openedAtMs), String(sequence)]
   return createHash('sha1').update(parts.join('\0')).digest('hex')
 }

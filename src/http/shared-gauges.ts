@@ -24,13 +24,17 @@ export interface SharedGaugesOptions {
   canaries?: Record<string, number> | undefined
   /** What the last audit of each feed found. */
   audits?: Record<string, { missing: number; endedAtMs: number }> | undefined
+  /** What the last look at the ledger itself found: by sink how many things are wrong. */
+  proof?: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
+  /** What records and payloads take, by the last walk. */
+  keptBytes?: number | undefined
   silencesActive?: number | undefined
   /** Searches left of an account's quota, and whether a feed keeps its reserve. */
   searchesRemaining?: ((account: string) => Promise<number | undefined>) | undefined
 }
 
 interface SinkReading {
-  state: 'closed' | 'open' | 'half_open'
+  state: 'closed' | 'open' | 'half_open' | 'disabled'
   lastSuccessMs: number | undefined
   paused?: object | undefined
 }
@@ -52,6 +56,7 @@ export async function setSharedGauges(options: SharedGaugesOptions): Promise<voi
     ...books.map((book) => setAccount(options, book.account)),
     ...options.sinks.map((sink) => setDigest(options, sink)),
   ])
+  setLedger(options)
   const { metrics, canaries = {}, silencesActive = 0 } = options
   metrics.silencesActive.set(silencesActive)
   for (const [sink, atMs] of Object.entries(canaries)) {
@@ -72,6 +77,16 @@ async function setRedis({ redis, metrics }: SharedGaugesOptions): Promise<void> 
   metrics.redisDurable.set(safety.isDurable ? 1 : 0)
   metrics.redisEvictionSafe.set(safety.isEvictionSafe ? 1 : 0)
   metrics.ledgerBytes.set(await usedMemoryBytes(redis))
+}
+
+function setLedger({ metrics, sinks, proof, keptBytes }: SharedGaugesOptions): void {
+  if (keptBytes !== undefined) metrics.retentionKeptBytes.set(keptBytes)
+  if (!proof) return
+  metrics.ledgerAuditLastCompletedTimestampSeconds.set(proof.endedAtMs / 1000)
+  for (const sink of sinks) metrics.ledgerDiscrepancies.set({ sink }, 0)
+  for (const [sink, count] of Object.entries(proof.discrepancies)) {
+    metrics.ledgerDiscrepancies.set({ sink }, count)
+  }
 }
 
 async function setFeed(
@@ -143,7 +158,7 @@ async function setSink(
   const isDue = oldestMs <= nowMs
   metrics.deliveryOldestDueTimestampSeconds.set({ sink }, isDue ? oldestMs / 1000 : 0)
   const circuit = await circuitOf(sink)
-  for (const state of ['closed', 'open', 'half_open'] as const) {
+  for (const state of ['closed', 'open', 'half_open', 'disabled'] as const) {
     metrics.sinkCircuitState.set({ sink, state }, circuit.state === state ? 1 : 0)
   }
   metrics.sinkLastSuccessTimestampSeconds.set({ sink }, (circuit.lastSuccessMs ?? 0) / 1000)

@@ -40,9 +40,23 @@ export interface Accounting {
 
 /** From the counters alone: one read, true at every instant. */
 export async function readAccounting(book: Book): Promise<Accounting> {
-  const counters = await book.redis.hgetall(book.key('counters'))
+  return accountingOf(Object.entries(await book.redis.hgetall(book.key('counters'))))
+}
+
+/** The same, and when it was so: Redis' clock, ms. */
+export async function readAccountingAt(
+  book: Book,
+): Promise<{ atMs: number; accounting: Accounting }> {
+  const [atMs, ...texts] = (await book.run('read-counters')) as [number, ...string[]]
+  const fields = texts.flatMap((field, i): [string, string][] =>
+    i % 2 === 0 ? [[field, texts[i + 1] ?? '0']] : [],
+  )
+  return { atMs, accounting: accountingOf(fields) }
+}
+
+function accountingOf(counters: Iterable<[string, string]>): Accounting {
   const accounting: Accounting = { feeds: byName(), sinks: byName() }
-  for (const [field, text] of Object.entries(counters)) {
+  for (const [field, text] of counters) {
     const [kind, name = '', word = '', state = ''] = field.split('|')
     if (kind === 'f') addToFeed((accounting.feeds[name] ??= noFeed()), word, Number(text))
     if (kind === 's') addToSink((accounting.sinks[name] ??= noSink()), [word, state], Number(text))

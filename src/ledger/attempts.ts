@@ -5,7 +5,8 @@ import type { Payload } from './records.ts'
 
 /** What a send needs, or why there is nothing to send. */
 export type BegunAttempt =
-  | { status: 'missing' | 'final' }
+  /** `unsealing`: its members are being taken out of it, and somebody has to go on with that. */
+  | { status: 'missing' | 'final' | 'unsealing' }
   /** A summary whose answer is known: only its members are left to be settled. */
   | { status: 'settling'; batch: SettlingBatch }
   | {
@@ -64,7 +65,7 @@ interface StoredMember {
 }
 
 interface StoredAttempt {
-  status: 'send' | 'missing' | 'final'
+  status: 'send' | 'missing' | 'final' | 'unsealing'
   attempt: number
   repeat: boolean
   tries: number
@@ -105,6 +106,13 @@ export async function readAnswered(book: Book, ref: string): Promise<SettlingBat
   const text = await book.redis.get(book.key('batch', ref.split(':')[1] ?? ''))
   const batch = text === null ? {} : (JSON.parse(text) as Partial<SettlingBatch>)
   return batch.o === undefined ? undefined : (batch as SettlingBatch)
+}
+
+/** References that a machine's sealed batch holds; empty for a summary, whose members are kept apart. */
+export async function batchMembers(book: Book, ref: string): Promise<string[]> {
+  const text = await book.redis.get(book.key('batch', ref.split(':')[1] ?? ''))
+  const { m = [] } = text === null ? {} : (JSON.parse(text) as { m?: string[] })
+  return m
 }
 
 interface Settling {

@@ -24,6 +24,24 @@ export interface GatheringAbout {
   route: string | null
   labels: Record<string, string>
   feed: string | null
+  /** The sink that could not be reached, where this one is its fallback. */
+  divertedFrom?: string
+}
+
+/** Takes people's items that would go singly, those that still wait, to their places; says how many. */
+export async function gatherItems(
+  book: Book,
+  refs: readonly string[],
+  places: Readonly<Record<string, Gathering>>,
+): Promise<number> {
+  const ask = { members: refs, places: storedPlaces(places) }
+  return refs.length === 0 ? 0 : Number(await book.run('gather-items', JSON.stringify(ask)))
+}
+
+/** Gives up what still waits: dead letters, for `overflow`; says how many. */
+export async function overflowItems(book: Book, refs: readonly string[]): Promise<number> {
+  const ask = { members: refs, retention: book.retention }
+  return refs.length === 0 ? 0 : Number(await book.run('overflow-items', JSON.stringify(ask)))
 }
 
 /** A piece of work that a script just made ready. */
@@ -142,12 +160,19 @@ export async function returnOrphans(
 ): Promise<number> {
   const refs = await book.redis.srandmember(book.key('orphans', sink), max)
   if (refs.length === 0) return 0
-  const stored = Object.entries(places).map(([id, place]) => [id, storedGathering(place)])
-  const text = JSON.stringify(Object.fromEntries(stored))
+  const text = JSON.stringify(storedPlaces(places))
   for (const ref of refs) {
     await book.run('orphan-item', ref, 'return', mode === false ? '' : mode, text)
   }
   return refs.length
+}
+
+/** Places by destination as the scripts take them. */
+export function storedPlaces(
+  places: Readonly<Record<string, Gathering>>,
+): Record<string, Record<string, unknown>> {
+  const stored = Object.entries(places).map(([id, place]) => [id, storedGathering(place)])
+  return Object.fromEntries(stored) as Record<string, Record<string, unknown>>
 }
 
 /** A gathering as the scripts take it. */

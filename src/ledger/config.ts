@@ -1,5 +1,6 @@
 import { duration } from '../runtime/config-fields.ts'
-import { laterKeys, section } from '../runtime/config-section.ts'
+import { section } from '../runtime/config-section.ts'
+import { size } from '../runtime/config-size.ts'
 
 export interface LedgerConfig {
   /** How long a mark is remembered after its last sight. */
@@ -8,6 +9,8 @@ export interface LedgerConfig {
   payloadRetentionMs: number
   /** How long the story is kept after the last item became final. */
   storyRetentionMs: number
+  /** What records and payloads may take together; only what is settled makes room. */
+  maxBytes: number
 }
 
 /** The ledger's two sections of the file; `ledgerConfig` puts them together. */
@@ -24,7 +27,10 @@ export const ledgerSections = {
         '14d',
       ),
       story: duration('How long the record of what happened to it is kept.').prefault('90d'),
-      ...laterKeys({ max_bytes: 'payload and story alone bound what is kept' }),
+      max_bytes: size(
+        'What is kept of all events together; the oldest settled ones go first.',
+        '1MiB',
+      ).prefault('1GiB'),
     },
     { describe: 'How long settled events are kept.' },
   ).prefault({}),
@@ -32,11 +38,13 @@ export const ledgerSections = {
 
 export function ledgerConfig(file: {
   dedupe: { horizon: number }
-  retention: { payload: number; story: number }
+  retention: { payload: number; story: number; max_bytes: number }
 }): LedgerConfig {
   return {
     dedupeHorizonMs: file.dedupe.horizon,
-    payloadRetentionMs: file.retention.payload,
+    // content without its story is of no use to anybody
+    payloadRetentionMs: Math.min(file.retention.payload, file.retention.story),
     storyRetentionMs: file.retention.story,
+    maxBytes: file.retention.max_bytes,
   }
 }

@@ -16,6 +16,24 @@ export function overdueRefs(
   return book.redis.zrangebyscore(book.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
+/** Refs of a sink that are due or will be, in that order, from `offset` on. */
+export function waitingRefs(
+  book: Book,
+  sink: string,
+  { offset, count }: { offset: number; count: number },
+): Promise<string[]> {
+  return book.redis.zrange(book.key('due', sink), String(offset), String(offset + count - 1))
+}
+
+/** Refs of items that wait for company, oldest first: in a sink's batch (by the sink), or in a collection. */
+export function collectedRefs(
+  book: Book,
+  id: string,
+  { offset, count }: { offset: number; count: number },
+): Promise<string[]> {
+  return book.redis.zrange(book.key('collect', id), String(offset), String(offset + count - 1))
+}
+
 /** When the longest-waiting work of a sink became or becomes due, ms; undefined where none waits. */
 export async function firstDueMs(book: Book, sink: string): Promise<number | undefined> {
   const [, score] = await book.redis.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')

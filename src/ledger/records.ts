@@ -2,6 +2,7 @@
 import { itemId } from './digests.ts'
 import type { Book } from './book.ts'
 import type { ThreatEvent, EventDetail } from '../events/threat-event.ts'
+import { scanKeys } from '../redis/nodes.ts'
 
 /** States of an item; the last five are final. */
 export type ItemState =
@@ -207,22 +208,20 @@ export async function readItems(book: Book, refs: readonly string[]): Promise<Fo
 
 /** Every record of the book, in no order; a scan, for audits and listings. */
 export async function* scanRecords(book: Book): AsyncGenerator<LedgerRecord> {
-  const start = book.key('rec', '')
-  let cursor = '0'
-  do {
-    const [next, names] = await book.redis.scan(
-      cursor,
-      'MATCH',
-      `${escapeGlob(start)}*`,
-      'COUNT',
-      500,
-    )
-    cursor = next
-    const texts = names.length > 0 ? await book.redis.mget(names) : []
+  for await (const ids of scanRecordIds(book)) {
+    const texts = await book.redis.mget(ids.map((id) => book.key('rec', id)))
     for (const [i, text] of texts.entries()) {
-      if (text) yield parseRecord(book.account, (names[i] ?? '').slice(start.length), text)
+      if (text) yield parseRecord(book.account, ids[i] ?? '', text)
     }
-  } while (cursor !== '0')
+  }
+}
+
+/** Some hundred at a time; one may come twice. */
+export async function* scanRecordIds(book: Book): AsyncGenerator<string[]> {
+  const start = book.key('rec', '')
+  for await (const names of scanKeys(book.redis, `${escapeGlob(start)}*`)) {
+    yield names.map((name) => name.slice(start.length))
+  }
 }
 
 function escapeGlob(text: string): string {

@@ -1,7 +1,7 @@
-/** What an operator does with items by hand: moved to another sink, given up, sent again. */
+/** Items that take another way: moved to another sink, given up or sent again by hand; diverted to a fallback. */
 import { severityRank } from '../events/severity.ts'
 import type { Book } from './book.ts'
-import { storedGathering, type Gathering } from './collecting.ts'
+import { storedGathering, type Gathering, type MadeWork } from './collecting.ts'
 import { pendingStates, scanRecords, type Item, type LedgerRecord } from './records.ts'
 
 export interface PlacedItem {
@@ -22,20 +22,28 @@ export async function* pendingItems(book: Book, sink: string): AsyncGenerator<Pl
   }
 }
 
-/** Every item of a sink that was delivered at `sinceMs` or later; a scan of the whole book. */
-export async function* deliveredItems(
+/** Every item of a sink that ended at `sinceMs` or later and can be sent to it again; a scan of the whole book. */
+export async function* endedItems(
   book: Book,
   sink: string,
   sinceMs: number,
 ): AsyncGenerator<PlacedItem> {
-  for await (const record of scanRecords(book)) yield* deliveredOf(record, sink, sinceMs)
+  for await (const record of scanRecords(book)) yield* endedOf(record, sink, sinceMs)
 }
 
-/** Those of one record. */
-export function deliveredOf(record: LedgerRecord, sink: string, sinceMs: number): PlacedItem[] {
+/** Those of one record: what the sink accepted, or what its fallback got instead of it. */
+export function endedOf(record: LedgerRecord, sink: string, sinceMs: number): PlacedItem[] {
   return placedIn(record, sink).filter(
-    ({ item: { state, endedAtMs = 0 } }) => state === 'delivered' && endedAtMs >= sinceMs,
+    ({ item }) =>
+      (item.state === 'delivered' || wentToFallback(item)) && (item.endedAtMs ?? 0) >= sinceMs,
   )
+}
+
+const fallbackWord = 'fallback to '
+
+/** Diverted by itself; what an operator moved went away for good. */
+function wentToFallback({ state, rule = '' }: Pick<Item, 'state' | 'rule'>): boolean {
+  return state === 'diverted' && rule.startsWith(fallbackWord)
 }
 
 function placedIn(record: LedgerRecord, sink: string): PlacedItem[] {
@@ -67,14 +75,48 @@ export function moveItem(
   targets: readonly MoveTarget[],
   by: string,
 ): Promise<Redirected> {
-  const stored = targets.map(({ sink, destination, batchWaitMs, place }) => ({
+  const stored = targets.map((target) => storedTarget(book, { record, item }, target))
+  return redirect(book, { ref, verb: 'move', by, targets: stored })
+}
+
+export interface Diversion {
+  /** The fallback, and its destinations. */
+  to: string
+  targets: readonly MoveTarget[]
+  /** An attempt that began so many ms ago has died with its process. */
+  staleMs: number
+}
+
+export interface Diverted {
+  status: Redirected
+  /** What the fallback got: nothing where it had the event already. */
+  made: MadeWork[]
+}
+
+/** Ends an item whose sink cannot be reached as diverted; the fallback gets it unless it had the event already. */
+export async function divertItem(
+  book: Book,
+  { ref, record, item }: Movable,
+  { to, targets, staleMs }: Diversion,
+): Promise<Diverted> {
+  const stored = targets.map((target) => storedTarget(book, { record, item }, target))
+  const ask = { ref, verb: 'divert', by: `${fallbackWord}${to}`, targets: stored, stale: staleMs }
+  const text = await run(book, ask)
+  return { made: [], ...(JSON.parse(text) as Omit<Diverted, 'made'>) }
+}
+
+function storedTarget(
+  book: Book,
+  { record, item }: Omit<Movable, 'ref'>,
+  { sink, destination, batchWaitMs, place }: MoveTarget,
+): Record<string, unknown> {
+  return {
     d: destination,
     k: sink,
     ...book.digests.claimMark(record.uid, item.severity, destination),
     bw: batchWaitMs,
     place: place && storedGathering(place),
-  }))
-  return redirect(book, { ref, verb: 'move', by, targets: stored })
+  }
 }
 
 /** Gives the item up: counted as dead, its letter closed at once. */
@@ -92,8 +134,12 @@ export function resendItem(
 }
 
 async function redirect(book: Book, ask: Record<string, unknown>): Promise<Redirected> {
+  return (await run(book, ask)) as Redirected
+}
+
+async function run(book: Book, ask: Record<string, unknown>): Promise<string> {
   const whole = { ...ask, horizon: book.horizonMs, retention: book.retention }
-  return (await book.run('redirect-item', JSON.stringify(whole))) as Redirected
+  return String(await book.run('redirect-item', JSON.stringify(whole)))
 }
 
 /** The worst first: what is moved arrives in this order. */

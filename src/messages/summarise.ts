@@ -22,6 +22,7 @@ export interface SummaryAbout {
   labels: Record<string, string>
   route: string | null
   digest?: DigestFacts
+  undelivered?: Summary['undelivered']
 }
 
 export interface Tally {
@@ -58,7 +59,7 @@ export function createTally(): Tally {
       for (const name of new Set(identifiers)) count(byIdentifier, name)
       return tally
     },
-    finish: ({ kind, labels, route, digest }) => ({
+    finish: ({ kind, labels, route, digest, undelivered }) => ({
       kind,
       total,
       bySeverity: severitiesOf(bySeverity),
@@ -70,6 +71,7 @@ export function createTally(): Tally {
       firstAtMs: total === 0 ? 0 : firstAtMs,
       lastAtMs: total === 0 ? 0 : lastAtMs,
       ...(digest && { digest }),
+      ...(undelivered && { undelivered }),
     }),
   }
   return tally

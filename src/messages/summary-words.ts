@@ -32,7 +32,9 @@ export function subjectOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
 }
 
 /** Why these events come together, where the title does not say it. */
-export function kindNote({ kind, digest, byFeed }: Summary, timeIn: TimeIn): string[] {
+export function kindNote(summary: Summary, timeIn: TimeIn): string[] {
+  const { kind, digest, byFeed, undelivered } = summary
+  if (undelivered !== undefined) return [undeliveredNote(undelivered)]
   if (kind === 'backlog') {
     const of = byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''
     return [`First poll${of}: what was there already. New events come on their own from now on.`]
@@ -44,8 +46,17 @@ export function kindNote({ kind, digest, byFeed }: Summary, timeIn: TimeIn): str
     : []
 }
 
-function opening({ kind, total, byFeed }: Summary): string {
+function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>): string {
+  // whole seconds, and none too late
+  const since = `${new Date(sinceMs).toISOString().slice(0, 19)}Z`
+  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --since ${since}`
+}
+
+function opening({ kind, total, byFeed, undelivered }: Summary): string {
   const events = total === 1 ? 'event' : 'events'
+  if (undelivered !== undefined) {
+    return `${total} ${events} could not be delivered to ${undelivered.sink}`
+  }
   switch (kind) {
     case 'group':
     case 'digest':

@@ -31,6 +31,8 @@ export interface Summary {
   firstAtMs: number
   lastAtMs: number
   digest?: DigestFacts
+  /** The events could not be delivered to this sink: it comes to its fallback. All of them since then, ms. */
+  undelivered?: { sink: string; sinceMs: number }
 }
 
 /** What a digest says besides its events, so that an empty one never reads as "all quiet". */

@@ -9,7 +9,7 @@ import { ownEvent } from './notice-event.ts'
 import type { Tell } from './teller.ts'
 
 export interface CanaryOptions {
-  config: CanaryConfig
+  config: Pick<CanaryConfig, 'everyMs' | 'sinks'>
   tell: Tell
   /** Whether this configuration is the active one. */
   isActive: () => boolean
@@ -21,16 +21,25 @@ export interface Canary {
   canaryOnce(): Promise<void>
 }
 
+/** The last full `every`, ms. */
+export function slotAt(nowMs: number, everyMs: number): number {
+  return Math.floor(nowMs / everyMs) * everyMs
+}
+
+export function canaryUid(slotMs: number): string {
+  return `${ownUidPrefixes.canary}${slotMs}`
+}
+
 export function createCanary({ config, tell, isActive, clock }: CanaryOptions): Canary {
   let lastSlotMs: number | undefined // spares a commit at every look; the ledger knows it for all
   return {
     async canaryOnce() {
-      const slotMs = Math.floor(clock.now() / config.everyMs) * config.everyMs
+      const slotMs = slotAt(clock.now(), config.everyMs)
       if (!isActive() || slotMs === lastSlotMs) return
       const slot = new Date(slotMs).toISOString()
       const event = ownEvent(
         {
-          uid: `${ownUidPrefixes.canary}${slotMs}`,
+          uid: canaryUid(slotMs),
           type: 'canary',
           severity: 'info',
           createdAtMs: slotMs,

@@ -31,9 +31,11 @@ interface FeedHealth {
   quota?: { remaining: number; reserve: number }
 }
 
-interface SinkHealth {
+export interface SinkHealth {
   name: string
-  circuit: 'closed' | 'open' | 'half_open'
+  circuit: 'closed' | 'open' | 'half_open' | 'disabled'
+  /** What it answered that means that it is gone. */
+  disabled: { reason: string; sinceMs: number } | undefined
   deadLetters: number
   /** By an operator. */
   paused: { reason: string; sinceMs: number } | undefined
@@ -121,15 +123,28 @@ function quota({ name, quota: left }: FeedHealth, { afterMs }: Facing): Conditio
 }
 
 function ofSink(sink: SinkHealth, facing: Facing): Condition[] {
-  const { name, circuit, deadLetters } = sink
+  const { name, deadLetters } = sink
   const { afterMs: waitMs } = facing
-  const found: Condition[] = []
-  if (circuit !== 'closed') found.push(condition({ kind: 'circuit-open', name }, { waitMs }))
+  const found = [...disabled(sink), ...circuitOpen(sink, facing)]
   if (deadLetters > 0) {
     const cause = `${deadLetters} by now`
     found.push(condition({ kind: 'dead-letters', name }, { waitMs, cause }))
   }
   return [...found, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
+}
+
+/** At once: it does not mend by itself. */
+function disabled({ name, disabled: mark }: SinkHealth): Condition[] {
+  if (mark === undefined) return []
+  const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it`
+  return [condition({ kind: 'sink-disabled', name }, { sinceMs: mark.sinceMs, waitMs: 0, cause })]
+}
+
+/** Stands while the sink is disabled, too: what was said of it is not over then. */
+function circuitOpen({ name, circuit }: SinkHealth, { afterMs: waitMs }: Facing): Condition[] {
+  if (circuit === 'closed') return []
+  const coveredBy = [conditionId({ kind: 'sink-disabled', name })]
+  return [condition({ kind: 'circuit-open', name }, { waitMs, coveredBy })]
 }
 
 function pausedLong({ name, paused }: SinkHealth, { afterMs }: Facing): Condition[] {
@@ -144,6 +159,7 @@ function digestOverdue({ name, digestDueMs }: SinkHealth, { nowMs, afterMs }: Fa
   const covers = [
     { kind: 'sink-paused', name },
     { kind: 'circuit-open', name },
+    { kind: 'sink-disabled', name },
   ] as const
   return [
     condition(

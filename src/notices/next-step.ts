@@ -8,6 +8,8 @@ export interface Noted {
   seenMs: number
   /** When it was decided that its begin is to be said, ms: from then on it is, whatever happens. */
   dueMs?: number
+  /** The sink that its begin goes through; null: none was fit for it. An older version noted none. */
+  via?: string | null
   /** When that was done, ms. */
   saidMs?: number
   /** When a condition whose begin was said was seen to be over, ms. */
@@ -26,11 +28,11 @@ export interface Step {
  */
 export const settleMs = 10 * 60_000
 
-/** What is to be done next about one condition; undefined: nothing, for now. */
+/** What is to be done next about one condition; undefined: nothing, for now. `via`: the way at this look. */
 export function nextStep(
   noted: Noted | undefined,
   condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'> | undefined,
-  { nowMs, isCovered }: { nowMs: number; isCovered: boolean },
+  { nowMs, isCovered, via }: { nowMs: number; isCovered: boolean; via: string | null },
 ): Step | undefined {
   if (noted?.dueMs !== undefined && noted.saidMs === undefined) {
     return { verb: 'say_begin', to: { ...noted, saidMs: nowMs } }
@@ -47,7 +49,7 @@ export function nextStep(
   const hasLasted = nowMs - sinceMs >= condition.waitMs
   const isSteady = nowMs - noted.seenMs >= condition.steadyMs
   if (isCovered || !hasLasted || !isSteady) return undefined
-  return { verb: 'note', to: { ...noted, dueMs: nowMs } }
+  return { verb: 'note', to: { ...noted, dueMs: nowMs, via } }
 }
 
 function whenGone(noted: Noted, nowMs: number): Step | undefined {

@@ -32,17 +32,14 @@ export function ownEvent(
 }
 
 /** Replicas that say it at once make the same uid, so it is one event. */
-export function beginNotice(
-  trouble: Trouble,
-  { sinceMs, dueMs = sinceMs }: Noted,
-  cause: string | null,
-): ThreatEvent {
+export function beginNotice(trouble: Trouble, noted: Noted, cause: string | null): ThreatEvent {
+  const { sinceMs, dueMs = sinceMs } = noted
   const { severity, now, toDo } = wordsOf(trouble)
   const name = trouble.name ?? ''
   const lastedMs = dueMs - sinceMs
   const forSoLong = lastedMs < 60_000 ? '' : ` for ${inMinutes(lastedMs)}`
   return ownEvent(
-    { uid: uidOf(trouble, sinceMs, 'begin'), type: 'notice', severity, createdAtMs: sinceMs },
+    { uid: beginUid(trouble, noted), type: 'notice', severity, createdAtMs: sinceMs },
     {
       headline: `${now(name)}${forSoLong}`,
       since: isoTime(sinceMs),
@@ -67,6 +64,11 @@ export function endNotice(
       over_at: isoTime(overMs),
     },
   )
+}
+
+/** Under which the ledger has the begin. */
+export function beginUid(trouble: Trouble, { sinceMs }: Noted): string {
+  return uidOf(trouble, sinceMs, 'begin')
 }
 
 function uidOf(trouble: Trouble, sinceMs: number, edge: 'begin' | 'end'): string {

@@ -1,7 +1,8 @@
 /**
  * Tells operators when Tocsin itself is in trouble: once when it begins, once when it is over, over
  * all replicas. Promised: what was said is noted only afterwards, and saying it twice is one event.
- * It mends nothing, and it never says through a sink that this very sink is down.
+ * It mends nothing. That a sink is in trouble it says through another, and while its own takes nothing
+ * all goes through another (`ways.ts`); the end goes where the begin went.
  */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -11,15 +12,20 @@ import type { Logger } from '../runtime/logger.ts'
 import { findConditions, type Condition, type Snapshot } from './conditions.ts'
 import type { NoticesConfig } from './config.ts'
 import { nextStep, type Noted, type Step } from './next-step.ts'
-import { beginNotice, endNotice } from './notice-event.ts'
+import { beginNotice, beginUid, endNotice } from './notice-event.ts'
 import type { Tell } from './teller.ts'
-import { conditionId, parseConditionId } from './troubles.ts'
+import type { Told } from './told.ts'
+import { parseConditionId, sinkOf } from './troubles.ts'
+import { chooseWay, takesMessages } from './ways.ts'
 
 export interface NoticesOptions {
-  config: NoticesConfig
+  config: Pick<NoticesConfig, 'afterMs'>
+  /** The sinks that may be told, the first choice first. */
+  ways: readonly string[]
   redis: Redis
   keys: Keys
   tell: Tell
+  told: Told
   readSnapshot: () => Promise<Snapshot>
   /** Whether this configuration is the active one: another one may not have the same feeds and sinks. */
   isActive: () => boolean
@@ -38,10 +44,12 @@ interface Watched {
   condition: Condition | undefined
   isCovered: boolean
   nowMs: number
+  /** The sink through which it is told if that is decided now; null: none is fit for it. */
+  via: string | null
 }
 
 export function createNotices(options: NoticesOptions): Notices {
-  const { config, redis, keys, readSnapshot, isActive, clock } = options
+  const { config, ways, redis, keys, readSnapshot, isActive, clock } = options
   return {
     async watchOnce() {
       if (!isActive()) return
@@ -53,7 +61,11 @@ export function createNotices(options: NoticesOptions): Notices {
       for (const id of standing) {
         const condition = conditions.find((one) => one.id === id)
         const isCovered = condition?.coveredBy.some((cover) => standing.has(cover)) ?? false
-        await advance(options, { id, condition, isCovered, nowMs }, stored[id])
+        const trouble = parseConditionId(id)
+        const via = chooseWay(ways, snapshot.sinks, trouble ? sinkOf(trouble) : null)
+        const watched = { id, condition, isCovered, nowMs, via }
+        await advance(options, watched, stored[id])
+        await passOn(options, watched, { stored: stored[id], sinks: snapshot.sinks })
       }
     },
   }
@@ -79,17 +91,41 @@ async function advance(
 }
 
 async function say(
-  { config, tell }: NoticesOptions,
-  { id, condition, nowMs }: Watched,
-  { noted, step }: { noted: Noted; step: Step },
+  options: NoticesOptions,
+  watched: Watched,
+  { noted, step: { verb } }: { noted: Noted; step: Step },
 ): Promise<void> {
-  const isOfItself = id === conditionId({ kind: 'circuit-open', name: config.sink })
+  const { id, condition, nowMs } = watched
   const trouble = parseConditionId(id)
-  if (isOfItself || trouble === undefined) return
-  const way = { route: 'notices', why: id, sinks: [config.sink] } as const
-  const cause = condition?.cause ?? null
-  if (step.verb === 'say_begin') await tell(beginNotice(trouble, noted, cause), way)
-  if (step.verb === 'say_end') await tell(endNotice(trouble, noted, nowMs), way)
+  if (trouble === undefined || verb === 'note') return
+  const decided = noted.via === undefined ? watched.via : noted.via // an older version noted none
+  if (decided === null) return
+  if (verb === 'say_begin') {
+    const event = beginNotice(trouble, noted, condition?.cause ?? null)
+    return options.tell(event, { route: 'notices', why: id, sinks: [decided] })
+  }
+  const went = (await options.told.sinkOf(beginUid(trouble, noted))) ?? decided
+  const sink = options.ways.includes(went) ? went : watched.via
+  if (sink === null) return
+  const event = endNotice(trouble, noted, nowMs)
+  await options.tell(event, { route: 'notices', why: id, sinks: [sink] })
+}
+
+/** A begin that waits for a sink which takes nothing would wait unseen: it goes to one that does. */
+async function passOn(
+  { config, told, logger }: NoticesOptions,
+  { id, nowMs, via: to }: Watched,
+  { stored, sinks }: { stored: string | undefined; sinks: Snapshot['sinks'] },
+): Promise<void> {
+  const trouble = parseConditionId(id)
+  const noted = stored === undefined ? undefined : (JSON.parse(stored) as Noted)
+  if (trouble === undefined || noted?.saidMs === undefined || noted.goneMs !== undefined) return
+  if (nowMs - noted.saidMs < config.afterMs || to === null || !takesMessages(sinks, to)) return
+  const uid = beginUid(trouble, noted)
+  const from = await told.sinkOf(uid)
+  if (from === undefined || from === to || takesMessages(sinks, from)) return
+  const moved = await told.passOn(uid, { from, to })
+  if (moved > 0) logger.warn({ condition: id, from, to }, 'a notice goes another way')
 }
 
 function log({ logger }: NoticesOptions, { id, condition }: Watched, { verb }: Step): void {

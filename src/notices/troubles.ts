@@ -41,6 +41,13 @@ const troubles = {
     was: (name) => `sink ${name} did not take messages`,
     toDo: (name) => `tocsin sinks test ${name}`,
   },
+  'sink-disabled': {
+    severity: 'critical',
+    now: (name) => `sink ${name} is gone and has been disabled`,
+    was: (name) => `sink ${name} was gone and disabled`,
+    toDo: (name) =>
+      `correct the address of sinks.${name} in the configuration; if it is right: tocsin sinks resume ${name}`,
+  },
   'dead-letters': {
     severity: 'high',
     now: (name) => `sink ${name} has had dead letters`,
@@ -83,6 +90,19 @@ export type TroubleKind = keyof typeof troubles
 
 export function wordsOf({ kind }: Trouble): Words {
   return troubles[kind]
+}
+
+const ofSinks: readonly TroubleKind[] = [
+  'circuit-open',
+  'sink-disabled',
+  'dead-letters',
+  'sink-paused',
+  'digest-overdue',
+]
+
+/** The sink in trouble; null: it is something else. */
+export function sinkOf({ kind, name }: Trouble): string | null {
+  return ofSinks.includes(kind) ? name : null
 }
 
 /** `feed-stalled-brand`: stands in the event's uid, and names the condition in Redis. */

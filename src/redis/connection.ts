@@ -1,33 +1,138 @@
-import { Redis as IORedis } from 'ioredis'
+import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../runtime/logger.ts'
-import type { RedisConfig } from './config.ts'
+import { messageOf } from '../runtime/errors.ts'
+import type { Endpoint, RedisConfig } from './config.ts'
+import { addressOptions, nodeOptions } from './connection-options.ts'
 
-export type Redis = IORedis
+/** One Redis wherever it is, or a Cluster: what is done differently there stands in `nodes.ts`. */
+export type Redis = IORedis | Cluster
 
 /**
  * One connection for commands and BullMQ. Waits for a Redis that is away (at most 1 s between tries)
- * instead of failing; `maxRetriesPerRequest: null` is what BullMQ's workers demand.
+ * instead of failing; `maxRetriesPerRequest: null` is what BullMQ's workers demand. A connection that
+ * owes an answer for longer than any command or blocking read may take is dead, and made anew.
  */
 export function connectRedis(config: RedisConfig, logger: Logger): Redis {
-  const redis = new IORedis(urlOf(config), {
-    maxRetriesPerRequest: null,
-    retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 5), 1000),
-    enableReadyCheck: true,
-  })
-  let saidDown = false
-  redis.on('error', (error) => {
-    if (!saidDown) logger.warn({ err: error }, 'redis is not reachable; waiting')
-    saidDown = true
-  })
-  redis.on('ready', () => {
-    if (saidDown) logger.info('redis is reachable again')
-    saidDown = false
-  })
+  const redis = config.cluster ? openCluster(config, config.cluster) : openOne(config)
+  sayTrouble(redis, logger)
   return redis
 }
 
-/** ioredis takes a unix socket as a bare path. */
-function urlOf(config: RedisConfig): string {
-  const url = config.url.reveal()
-  return url.startsWith('unix://') ? url.slice('unix://'.length) : url
+const patient = { maxRetriesPerRequest: null, enableReadyCheck: true, socketTimeout: 30_000 }
+
+function retryDelayMs(times: number): number {
+  return Math.min(50 * 2 ** Math.min(times, 5), 1000)
+}
+
+/** Between tries at a Cluster that is choosing a master, or moving a slot. */
+const clusterRetryMs = 200
+
+function openOne(config: RedisConfig): Redis {
+  // ioredis calls it on the options, also on those of BullMQ's duplicates
+  function renew(this: RedisOptions, times: number): number {
+    refresh(this, config)
+    return retryDelayMs(times)
+  }
+  return new IORedis({
+    ...addressOptions(config),
+    ...patient,
+    retryStrategy: renew,
+    sentinelRetryStrategy: renew,
+    // a master that was demoted: sentinels know the new one, a name may lead to it
+    reconnectOnError: (error: Error) => isDemoted(error) && (config.sentinels ? 2 : true),
+  })
+}
+
+function isDemoted(error: Error): boolean {
+  return error.message.startsWith('READONLY')
+}
+
+function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
+  const cluster = new Cluster(
+    nodes.map(({ host, port }) => ({ host, port })),
+    {
+      redisOptions: { ...nodeOptions(config), ...patient },
+      clusterRetryStrategy: retryDelayMs,
+      maxRedirections: Infinity,
+      retryDelayOnFailover: clusterRetryMs,
+      retryDelayOnClusterDown: clusterRetryMs,
+      retryDelayOnTryAgain: clusterRetryMs,
+      slotsRefreshTimeout: 5_000,
+      // certificates are for names
+      dnsLookup: (host, found) => found(null, host),
+    },
+  )
+  return renewNodes(cluster, config)
+}
+
+/** A lost node gets a new connection; BullMQ's duplicates have nodes of their own. */
+function renewNodes(cluster: Cluster, config: RedisConfig): Cluster {
+  cluster.on('+node', (node: IORedis) => refresh(node.options, config))
+  const duplicate = cluster.duplicate.bind(cluster)
+  cluster.duplicate = (...given) => renewNodes(duplicate(...given), config)
+  return cluster
+}
+
+/** With what the files hold by now; one that cannot be read is just being written. */
+function refresh(options: RedisOptions, config: RedisConfig): void {
+  try {
+    Object.assign(options, addressOptions(config))
+  } catch {
+    // what was good before may still be
+  }
+}
+
+/** Once when it begins, and when it is over. */
+function sayTrouble(redis: Redis, logger: Logger): void {
+  let said: string | undefined
+  const nodes = new Set<string>()
+  redis.on('error', (given: unknown) => {
+    const error = reasonIn(given)
+    const words = troubleWords(error)
+    if (said !== words) logger.warn({ err: error }, words)
+    said = words
+  })
+  redis.on('ready', () => {
+    if (said !== undefined) logger.info('redis is reachable again')
+    said = undefined
+  })
+  redis.on('node error', (error: unknown, node: string) => {
+    if (nodes.has(node) || said !== undefined) return
+    nodes.add(node)
+    logger.warn({ err: error, node }, 'a node of the redis cluster is not reachable; waiting')
+  })
+  redis.on('+node', (node: IORedis) => {
+    const { host, port } = node.options
+    node.on('ready', () => nodes.delete(`${host}:${port}`))
+  })
+}
+
+/** Every reason for which a connection does not come to be, without the echoes that follow it. */
+export function onTrouble(redis: Redis, heard: (reason: unknown) => void): void {
+  const hear = (error: unknown): void => {
+    if (!/^(Connection is closed|All sentinels are unreachable)/.test(messageOf(error)))
+      heard(error)
+  }
+  redis.on('error', (error: unknown) => hear(reasonIn(error)))
+  redis.on('node error', hear)
+  redis.on('sentinelError', (error: Error) => {
+    const isUnknown = /(invalid reply: null|No such master with that name)$/.test(error.message)
+    hear(isUnknown ? new Error('the sentinels know no master of this name') : error)
+  })
+}
+
+/** A Cluster says only that no node was good. */
+function reasonIn(error: unknown): unknown {
+  const isOfNodes = error instanceof Error && 'lastNodeError' in error
+  return isOfNodes && error.lastNodeError instanceof Error ? error.lastNodeError : error
+}
+
+function troubleWords(error: unknown): string {
+  return isSignInRefused(error)
+    ? 'redis refuses the sign-in; waiting for a user and password that it takes'
+    : 'redis is not reachable; waiting'
+}
+
+export function isSignInRefused(error: unknown): boolean {
+  return /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(error))
 }

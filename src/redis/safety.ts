@@ -2,7 +2,9 @@
 import type { Redis } from './connection.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Keys } from './keys.ts'
-import { StoreError } from './store-error.ts'
+import type { RedisConfig } from './config.ts'
+import { infoOfMasters, infoOfReplicas, type NodeInfo } from './nodes.ts'
+import { keyOf, StoreError } from './store-error.ts'
 
 export interface RedisSafety {
   isDurable: boolean
@@ -11,34 +13,52 @@ export interface RedisSafety {
   problems: string[]
 }
 
-/** Reads INFO, not CONFIG: managed services refuse the latter. */
+/** Of all masters the worst. Reads INFO, not CONFIG: managed services refuse the latter. */
 export async function inspectSafety(redis: Redis): Promise<RedisSafety> {
-  const field = await readInfo(redis)
+  return worstOf(await infoOfMasters(redis))
+}
+
+function worstOf(infos: readonly NodeInfo[]): RedisSafety {
+  const nodes = infos.map(inspectNode)
+  return {
+    isDurable: nodes.every(({ isDurable }) => isDurable),
+    isEvictionSafe: nodes.every(({ isEvictionSafe }) => isEvictionSafe),
+    problems: nodes.flatMap(({ problems }) => problems),
+  }
+}
+
+function inspectNode({ node, field }: NodeInfo): RedisSafety {
   const policy = field('maxmemory_policy') ?? 'noeviction'
   const isEvictionSafe = policy === 'noeviction'
   const isDurable = field('aof_enabled') === '1'
+  const who = node ?? 'it'
   const problems: string[] = []
   if (!isDurable) {
-    problems.push('it keeps no append-only file and forgets on a restart; set "appendonly yes"')
+    problems.push(`${who} keeps no append-only file and forgets on a restart; set "appendonly yes"`)
   }
   if (!isEvictionSafe) {
-    problems.push(`it may evict keys ("${policy}"); set "maxmemory-policy noeviction"`)
+    problems.push(`${who} may evict keys ("${policy}"); set "maxmemory-policy noeviction"`)
   }
   return { isDurable, isEvictionSafe, problems }
 }
 
-/** Throws StoreError `unsafe` unless `isAllowed`; then says so, loudly. */
+/**
+ * Throws StoreError `unsafe` unless the configuration accepts it; then says so, loudly. Replicas count:
+ * one of them is master after a failover.
+ */
 export async function refuseUnsafe(
   redis: Redis,
-  { isAllowed, logger }: { isAllowed: boolean; logger: Logger },
+  config: RedisConfig,
+  logger: Logger,
 ): Promise<void> {
-  const { problems } = await inspectSafety(redis)
+  const infos = [...(await infoOfMasters(redis)), ...(await infoOfReplicas(redis))]
+  const { problems } = worstOf(infos)
   if (problems.length === 0) return
-  if (!isAllowed) {
+  if (!config.allowUnsafe) {
     const remedy = 'change its configuration, or accept the risk with redis.allow_unsafe: true'
     throw new StoreError(
       'unsafe',
-      `redis.url: this Redis may lose events: ${problems.join('; ')} (${remedy})`,
+      `${keyOf(config)}: this Redis may lose events: ${problems.join('; ')} (${remedy})`,
     )
   }
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
@@ -47,24 +67,22 @@ export async function refuseUnsafe(
 /** Beyond this share of its memory nothing more is taken in: the rest is for what has yet to leave. */
 const mostShare = 0.7
 
-/** Whether Redis has room for more events; always where it has no limit of its own. */
+/** Whether Redis has room for more events, on each master; always where it has no limit of its own. */
 export async function hasRoom(redis: Redis): Promise<boolean> {
-  const field = await readInfo(redis, 'memory')
-  const limit = Number(field('maxmemory') ?? 0)
-  return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
+  const masters = await infoOfMasters(redis)
+  return masters.every(({ field }) => {
+    const limit = Number(field('maxmemory') ?? 0)
+    return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
+  })
 }
 
-/** All of it, not Tocsin's share: what an operator compares with `maxmemory`. */
+/**
+ * All of it, not Tocsin's share: what an operator compares with `maxmemory`. Of several masters the
+ * one that uses most.
+ */
 export async function usedMemoryBytes(redis: Redis): Promise<number> {
-  const field = await readInfo(redis, 'memory')
-  return Number(field('used_memory') ?? 0)
-}
-
-type InfoField = (name: string) => string | undefined
-
-async function readInfo(redis: Redis, section = 'default'): Promise<InfoField> {
-  const info = await redis.info(section)
-  return (name) => new RegExp(`^${name}:(.*?)\r?$`, 'm').exec(info)?.[1]
+  const masters = await infoOfMasters(redis)
+  return Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0)))
 }
 
 const schemaVersion = 1

@@ -1,9 +1,11 @@
 /** A secret's two keys, `key` and `key_file`: at most one is given, and a file is tried at load. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { refusal, wrongKind, type Refusal } from './config-fields.ts'
 import type { Finding, Rule } from './config-section.ts'
+import { messageOf } from './errors.ts'
+import { certificateLimits, readFileWithin, secretLimits, type FileLimits } from './read-file.ts'
 import { secretFromFile, secretFromText, type Secret } from './secret.ts'
 
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
@@ -53,7 +55,7 @@ function textProblem(text: string, section: Section, check: Check): Refusal | un
 }
 
 function secretFileProblem(path: string, section: Section, check: Check): Refusal | undefined {
-  const content = readable(path)
+  const content = readable(path, secretLimits)
   if (typeof content !== 'string') return content
   const text = content.trim()
   if (text === '') return refusal(`the file ${path} is empty`, 'put the secret into it')
@@ -62,12 +64,15 @@ function secretFileProblem(path: string, section: Section, check: Check): Refusa
 }
 
 /** The text of a file that the configuration names, or why there is none. */
-function readable(path: string): string | Refusal {
+function readable(path: string, limits: FileLimits): string | Refusal {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileWithin(path, limits)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return noFile(path)
+    if (code === 'SPECIAL' || code === 'TOO_LONG') {
+      return refusal(messageOf(error), 'name a file that holds this and nothing else')
+    }
     return refusal(`the file ${path} cannot be read (${String(code)})`, 'let this user read it')
   }
 }
@@ -84,13 +89,22 @@ function noFile(path: string): Refusal {
 
 /** A file of certificates that a section names, tried at load. */
 export function certificateFileRule(key: string): Rule {
+  return pemFileRule(key, /-----BEGIN CERTIFICATE-----/, 'certificate')
+}
+
+/** Likewise of a private key. */
+export function privateKeyFileRule(key: string): Rule {
+  return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
+}
+
+function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
   return (section) => {
     const path = section[key]
     if (typeof path !== 'string' || path.trim() === '') return []
-    const content = readable(path)
+    const content = readable(path, certificateLimits)
     if (typeof content !== 'string') return findingsAt(key, content)
-    if (content.includes('-----BEGIN CERTIFICATE-----')) return []
-    return findingsAt(key, refusal(`the file ${path} holds no certificate`, 'give a PEM file'))
+    if (shape.test(content)) return []
+    return findingsAt(key, refusal(`the file ${path} holds no ${thing}`, 'give a PEM file'))
   }
 }
 

@@ -1,5 +1,6 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger as PinoLogger } from 'pino'
-import prettyStream from 'pino-pretty'
+import { prettyFactory } from 'pino-pretty'
+import { escaped } from './escaped.ts'
 
 export type Logger = PinoLogger
 
@@ -58,9 +59,13 @@ export function createLogger({
     redact: { paths: [...redactedFields.map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
-  const target = destination ?? (pretty ? prettyStream({ colorize, sync: true }) : undefined)
-  return target ? pino(options, target) : pino(options)
+  const target = destination ?? pino.destination(1)
+  const shown = pretty ? prettyFactory({ colorize }) : (line: string): string => line
+  return pino(options, { write: (line) => target.write(escaped(shown(line), unseen)) })
 }
+
+/** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */
+const unseen = /[\u007F-\u009F\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
 function censor(value: unknown, [field]: PropertyKey[]): unknown {

@@ -1,13 +1,7 @@
 /** The table's metrics as prom-client holds them: registered, bounded in their labels, started at 0. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import {
-  helpOf,
-  metricTable,
-  type LabelDomain,
-  type LabelDomains,
-  type MetricDefinition,
-  type MetricTable,
-} from './metrics-table.ts'
+import type { LabelDomain, LabelDomains, MetricDefinition } from './metrics-kinds.ts'
+import { helpOf, metricTable, type MetricTable } from './metrics-table.ts'
 import { responseCodes, severityWords } from './metrics-words.ts'
 
 /** The configured names that label metrics. */

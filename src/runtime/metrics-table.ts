@@ -3,35 +3,8 @@
  * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
  * written here, or names of the configuration; never a uid, an address or an error text.
  */
+import type { LabelDomains, MetricDefinition } from './metrics-kinds.ts'
 import { attemptOutcomes, pollFailures, suppressionReasons, tiers } from './metrics-words.ts'
-
-/**
- * Where a label's values come from: names of the configuration; `severity`: the five words, anything
- * else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
- */
-export type LabelDomain =
-  | 'feeds'
-  | 'sinks'
-  | 'accounts'
-  | 'routes'
-  | 'severity'
-  | 'code'
-  | 'version'
-  | readonly string[]
-
-export type LabelDomains = Readonly<Record<string, LabelDomain>>
-
-export interface MetricDefinition {
-  kind: 'counter' | 'gauge' | 'histogram'
-  /** `shared`: read from Redis at each scrape, left out while Redis does not answer. */
-  scope: 'local' | 'shared'
-  help: string
-  labels: LabelDomains
-  /** No sample before its value is known, because a 0 would say something untrue. */
-  startsUnset?: true
-  /** Upper bounds of a histogram's buckets, seconds. */
-  buckets?: readonly number[]
-}
 
 /** From the shortest interval between polls to an hour behind. */
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
@@ -178,8 +151,9 @@ export const metricTable = {
   dead_letters: shared('Dead letters kept for replay.', sink),
   sink_circuit_state: shared('1 for the state that the circuit is in.', {
     ...sink,
-    state: ['closed', 'half_open', 'open'],
+    state: ['closed', 'half_open', 'open', 'disabled'],
   }),
+  sink_fallbacks_total: counter('Items that went to the fallback of the sink instead of it.', sink),
   sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
   sink_paused: shared('1 while an operator pauses the sink.', sink),
   canary_interval_seconds: gaugeWhenKnown(
@@ -190,6 +164,9 @@ export const metricTable = {
     'Last canary that the sink accepted; only for sinks with a canary.',
     sink,
   ),
+  canary_pings_total: counter('Pings of canary.ping, one for each canary that arrived.', {
+    outcome: ['delivered', 'failed'],
+  }),
   suppressed_total: counter('Items settled without a message, by reason.', {
     ...sink,
     severity: 'severity',
@@ -221,6 +198,24 @@ export const metricTable = {
   audit_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,
+  ),
+  ledger_discrepancies: sharedWhenKnown(
+    'Items by which counters and records differ, and items and references that nothing moves, by the last look at the ledger; must be 0.',
+    sink,
+  ),
+  ledger_audit_last_completed_timestamp_seconds: shared(
+    'When the ledger was last looked at as a whole; 0: never.',
+    {},
+  ),
+  retention_kept_bytes: shared(
+    'What records and payloads take, by the last walk; retention.max_bytes bounds it. 0: there was none.',
+    {},
+  ),
+  retention_trimmed_total: counter(
+    'Settled events dropped to make room, by what was kept of them.',
+    {
+      what: ['story', 'payload'],
+    },
   ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
   config_last_reload_success_timestamp_seconds: gauge(

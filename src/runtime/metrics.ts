@@ -8,7 +8,8 @@ import { systemClock, type Clock } from './clock.ts'
 import type { Logger } from './logger.ts'
 import { accessTo, registerTable, zero, type KnownNames } from './metrics-registry.ts'
 import { createSharedGauges } from './metrics-shared.ts'
-import type { MetricDefinition, MetricTable } from './metrics-table.ts'
+import type { MetricDefinition } from './metrics-kinds.ts'
+import type { MetricTable } from './metrics-table.ts'
 
 /** Every metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
 export type Metrics = TypedMetrics & {

@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
+import { readFileWithin, secretLimits } from './read-file.ts'
 
 /** A secret of the configuration. Prints as `<secret>` wherever it is logged, joined or serialised. */
 export interface Secret {
@@ -28,5 +28,5 @@ export function secretFromText(text: string): Secret {
 }
 
 export function secretFromFile(path: string): Secret {
-  return secretOf(() => readFileSync(path, 'utf8').trim(), path)
+  return secretOf(() => readFileWithin(path, secretLimits).trim(), path)
 }

@@ -11,7 +11,9 @@ const faultSchema = z.strictObject({
   /**
    * `status`: answers with `status`, nothing is taken. `hang`: never answers. `refuse`: cut before
    * anything is taken. `lose-answer`: taken, then cut without an answer. `cut`: taken, and cut in the
-   * middle of the answer. `delay`: goes on after `ms`. `invalid-json`, `wrong-shape`: a 200 that lies.
+   * middle of the answer. `delay`: goes on after `ms`. `drip`: an answer that comes a byte in `ms` and
+   * never ends, nothing is taken. `invalid-json`, `wrong-shape`: a 200 that lies. SMTP knows the first
+   * six.
    */
   effect: z.enum([
     'status',
@@ -20,6 +22,7 @@ const faultSchema = z.strictObject({
     'lose-answer',
     'cut',
     'delay',
+    'drip',
     'invalid-json',
     'wrong-shape',
   ]),

@@ -1,4 +1,5 @@
 /** The sandbox's HTTP server: every request is logged, then struck by a fault where one is due. */
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { systemClock } from '../runtime/clock.ts'
@@ -103,10 +104,23 @@ async function strikeBefore(
     case 'delay':
       await systemClock.sleep(fault.ms, closing)
       return
+    case 'drip':
+      reply.hijack()
+      void drip(request.raw.socket, fault.ms, closing)
+      return
     case 'lose-answer':
     case 'cut':
     case 'invalid-json':
     case 'wrong-shape':
+  }
+}
+
+/** Headers without an end, a byte at a time, until the other side has had enough. */
+async function drip(socket: Socket, everyMs: number, closing: AbortSignal): Promise<void> {
+  const text = `HTTP/1.1 200 OK\r\nx-patience: ${'.'.repeat(1_000)}`
+  for (let sent = 0; !socket.destroyed && !closing.aborted; sent += 1) {
+    socket.write(text[sent] ?? '.')
+    await systemClock.sleep(everyMs, closing)
   }
 }
 
@@ -127,6 +141,7 @@ function spoil(fault: Fault, request: FastifyRequest, payload: string): string |
     case 'hang':
     case 'refuse':
     case 'delay':
+    case 'drip':
       return payload
   }
 }

@@ -14,9 +14,24 @@ export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   throw new ServiceError('contract', message, { status })
 }
 
+/** Nothing of the API is nearly as deep; whoever walks through 100,000 levels runs out of stack. */
+const maxDepth = 200
+
+/** The value with "…" in place of what is deeper. */
+function cutBelow(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (levels === 0) return '…'
+  const members = value as Record<string, unknown>
+  for (const key of Object.keys(members)) {
+    const member = members[key]
+    if (typeof member === 'object') members[key] = cutBelow(member, levels - 1)
+  }
+  return value
+}
+
 function parseJson({ status, body }: Answer): unknown {
   try {
-    return JSON.parse(body) as unknown
+    return cutBelow(JSON.parse(body) as unknown, maxDepth)
   } catch {
     const isHtml = looksLikeHtml(body)
     const what = isHtml ? 'is a web page' : 'is not JSON'

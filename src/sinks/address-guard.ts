@@ -125,6 +125,6 @@ function noneOpen(addresses: { address: string }[]): SinkError {
 function forbidden(what: string): SinkError {
   return new SinkError(
     'forbidden_address',
-    `${what}; where that is meant, set allow_private: true on this sink`,
+    `${what}; where that is meant, set allow_private: true beside the address`,
   )
 }

@@ -1,6 +1,5 @@
 /** Keys that sinks for people will have in a later version, with what happens instead. */
 export const laterForPeople = {
-  fallback: 'what cannot be delivered stays, retried and then dead-lettered',
   proxy: 'sinks are reached directly',
   ca_file: 'the certificate authorities of the system count',
 } as const

@@ -24,6 +24,7 @@ export async function measureMemory(rig: Rig, plan: Plan): Promise<Row[]> {
   return [
     ...(await ofMarks(rig)),
     ...(await ofSettledRecords(rig, plan, samples)),
+    await ofOneDestination(rig, plan, samples),
     await ofPendingItems(rig, plan, samples),
     await ofWaitingJobs(rig, plan),
   ]
@@ -53,7 +54,7 @@ async function ofSettledRecords(
 ): Promise<Row[]> {
   const stop = await rig.stopwatch.start()
   const book = await ledgerInUse(rig)
-  const ids = await settle(book, samples, records)
+  const ids = await settle(book, { samples, count: records, destinations: three })
   const whole = await dataBytes(rig.redis)
   await remove(book, 'pay', ids)
   const withoutPayload = await dataBytes(rig.redis)
@@ -61,7 +62,7 @@ async function ofSettledRecords(
   const nothing = await dataBytes(rig.redis)
   const span = await stop()
   function row(key: string, label: string, bytes: number): Row {
-    return { key, label, figures: { bytes: bytes / ids.length }, span }
+    return { key, label, figures: keptFigures(bytes / ids.length), span }
   }
   return [
     row('settled', 'a settled record of 3 destinations', whole - nothing),
@@ -69,9 +70,36 @@ async function ofSettledRecords(
   ]
 }
 
-/** Takes events in and delivers each to three destinations; gives their record ids. */
-async function settle(book: Book, samples: ThreatEvent[], count: number): Promise<string[]> {
-  const source = createPageSource(book, samples, three)
+async function ofOneDestination(rig: Rig, { records }: Plan, samples: ThreatEvent[]): Promise<Row> {
+  const stop = await rig.stopwatch.start()
+  const book = await ledgerInUse(rig)
+  const ids = await settle(book, { samples, count: records, destinations: [sinkName] })
+  const whole = await dataBytes(rig.redis)
+  for (const kind of ['pay', 'rec'] as const) await remove(book, kind, ids)
+  const figures = keptFigures((whole - (await dataBytes(rig.redis))) / ids.length)
+  return {
+    key: 'settled-1',
+    label: 'a settled record of 1 destination',
+    figures,
+    span: await stop(),
+  }
+}
+
+/** How far back the default of `retention.max_bytes` reaches with events of so many bytes. */
+function keptFigures(bytes: number): Row['figures'] {
+  const events = 2 ** 30 / bytes
+  return { bytes, daysAtOne: events / 86_400, hoursAtForty: events / 40 / 3_600 }
+}
+
+interface Settling {
+  samples: ThreatEvent[]
+  count: number
+  destinations: string[]
+}
+
+/** Takes events in and delivers each to its destinations; gives their record ids. */
+async function settle(book: Book, { samples, count, destinations }: Settling): Promise<string[]> {
+  const source = createPageSource(book, samples, destinations)
   const replica = `${process.pid}-${randomBytes(3).toString('hex')}`
   const ids: string[] = []
   while (ids.length < count) {

@@ -75,6 +75,15 @@ const tables: { title: string; about: Figure; columns: Column[] }[] = [
     about: 'bytes',
     columns: [['bytes', ({ figures }) => number(figures.bytes, 1)], ...costs],
   },
+  {
+    title: 'what retention.max_bytes: 1GiB keeps',
+    about: 'daysAtOne',
+    columns: [
+      ['bytes', ({ figures }) => number(figures.bytes, 1)],
+      ['days at 1 event/s', ({ figures }) => number(figures.daysAtOne, 1)],
+      ['hours at 40/s', ({ figures }) => number(figures.hoursAtForty, 1)],
+    ],
+  },
 ]
 
 export function renderReport({ machine, rows, keepsPromise }: Report): string {

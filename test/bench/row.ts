@@ -10,7 +10,8 @@ export interface Row {
 
 /**
  * `ofCeiling`, and where a poller alone was measured `polledOfCeiling`, are shares of the bare fetch
- * loop's events a second; `shareOfBudget` is the share of one request a second that `pages` an hour take.
+ * loop's events a second; `daysAtOne` and `hoursAtForty` say how far back `retention.max_bytes: 1GiB` reaches at
+ * so many events a second; `shareOfBudget` is the share of one request a second that `pages` an hour take.
  */
 export type Figure =
   | 'events'
@@ -22,3 +23,5 @@ export type Figure =
   | 'shareOfBudget'
   | 'commitsPerSecond'
   | 'bytes'
+  | 'daysAtOne'
+  | 'hoursAtForty'

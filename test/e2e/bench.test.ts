@@ -39,10 +39,14 @@ const figures = [
   'shareOfBudget',
   'commitsPerSecond',
   'bytes',
+  'daysAtOne',
+  'hoursAtForty',
 ] as const
 
 const polled: (typeof figures)[number][] = ['eventsPerSecond', 'polledOfCeiling', 'pagesPerSecond']
 const readAgain: typeof polled = ['eventsPerSecond', 'pages', 'shareOfBudget']
+
+const kept: typeof polled = ['bytes', 'daysAtOne', 'hoursAtForty']
 
 const rows: Record<string, (typeof figures)[number][]> = {
   fetch: ['eventsPerSecond', 'ofCeiling'],
@@ -64,8 +68,9 @@ const rows: Record<string, (typeof figures)[number][]> = {
   'intake-13': ['eventsPerSecond', 'commitsPerSecond'],
   uid: ['bytes'],
   'uid-claimed': ['bytes'],
-  settled: ['bytes'],
-  'settled-expired': ['bytes'],
+  settled: kept,
+  'settled-expired': kept,
+  'settled-1': kept,
   pending: ['bytes'],
   job: ['bytes'],
 }

@@ -2,38 +2,58 @@ import { expect, test } from 'vitest'
 import { createApp, type App } from '../../src/app.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { startHttpServer } from '../support/http-server.ts'
 import { expectConservation, silent } from '../support/ledger.ts'
 import { startRedis } from '../support/redis.ts'
 import { nothingPending, until } from '../support/rehearsal.ts'
 
 const settleMs = 10 * 60_000
 
-test('two replicas tell of a refused key once, and once when it works again', async () => {
-  const redis = await startRedis()
-  const sandbox = await startSandbox({
-    organizations: [
-      { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
-    ],
-  })
-  const yaml = `
-redis: {url: '${redis.url}'}
+/** Between two looks for trouble; here they come sooner. */
+const lookEveryMs = 15_000
+
+const organizations = [
+  { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+]
+
+function configOf(sandbox: Sandbox, redisUrl: string, more: string): string {
+  return `
+redis: {url: '${redisUrl}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {brand: {type: events, identifier_group: 1042, every: 5s}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', limit: 20/s, allow_private: true}
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
+${more}`
+}
+
+function aReplicaAt(yaml: string, aheadMs: () => number = () => 0): App {
+  const clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + aheadMs(),
+    sleep: (ms, signal) => systemClock.sleep(ms === lookEveryMs ? 250 : ms, signal),
+  }
+  const { config, hash } = parseConfig(yaml, { file: 'test.yaml', env: {} })
+  return createApp({ config, hash, version: 'test', logger: silent, clock })
+}
+
+test('two replicas tell of a refused key once, and once when it works again', async () => {
+  const redis = await startRedis()
+  const sandbox = await startSandbox({ organizations })
+  const deadMan = await startHttpServer()
+  const yaml = configOf(
+    sandbox,
+    redis.url,
+    `
 route: {sinks: [siem]}
 notices: {sink: soc}
-canary: {every: 1h, sinks: [soc]}
-`
+canary: {every: 1h, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_private: true}
+`,
+  )
   let aheadMs = 0
-  const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
-  const { config, hash } = parseConfig(yaml, { file: 'test.yaml', env: {} })
-  const replicas = [1, 2].map(() =>
-    createApp({ config, hash, version: 'test', logger: silent, clock }),
-  ) as [App, App]
+  const replicas = [1, 2].map(() => aReplicaAt(yaml, () => aheadMs)) as [App, App]
   const naming = (uid: string): string[] =>
     sandbox.received.slack.map(({ body }) => body).filter((body) => body.includes(uid))
   const notices = (): string[] => naming('notice/tocsin/')
@@ -66,10 +86,39 @@ canary: {every: 1h, sinks: [soc]}
     const slots = canaries.map((body) => /canary\/tocsin\/\d+/.exec(body)?.[0])
     expect(canaries[0]).toContain('TEST Canary: test of the whole way')
     expect(new Set(slots).size).toBe(slots.length)
+    expect(deadMan.requests.map(({ path }) => path)).toEqual(slots.map(() => '/ping'))
     await expectConservation(books[0]!)
   } finally {
     await Promise.all(replicas.map((replica) => replica.stop()))
+    await deadMan.stop()
     await sandbox.close()
     await redis.stop()
   }
 }, 300_000)
+
+test('that the sink for notices is gone is told once through another, with what to do', async () => {
+  const redis = await startRedis()
+  const sandbox = await startSandbox({ organizations })
+  sandbox.faults.add({ on: '/slack/*', effect: 'status', status: 410 })
+  const replica = aReplicaAt(
+    configOf(sandbox, redis.url, 'route: {sinks: [soc], group_wait: 0s}\nnotices: {sink: soc}\n'),
+  )
+  const notices = (): string[] => sandbox.received.webhook.map(({ body }) => body)
+  try {
+    sandbox.addEvent()
+    await replica.start()
+    await until('the trouble is told', () => notices().length > 0, 60_000)
+    const noted = (): Promise<string | null> =>
+      replica.books[0]!.redis.hget('{tocsin}:notices', 'sink-disabled-soc')
+    await until('that is noted', async () => (await noted())?.includes('saidMs') ?? false)
+    expect(notices()).toHaveLength(1)
+    expect(notices()[0]).toContain('sink soc is gone and has been disabled')
+    expect(notices()[0]).toContain('tocsin sinks resume soc')
+    expect(notices()[0]).toContain('410')
+    await expectConservation(replica.books[0]!)
+  } finally {
+    await replica.stop()
+    await sandbox.close()
+    await redis.stop()
+  }
+}, 120_000)

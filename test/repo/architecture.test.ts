@@ -9,6 +9,7 @@ const mayImport: Record<string, string[]> = {
   runtime: [],
   events: [],
   redis: ['runtime'],
+  'redis/embedded': ['redis', 'runtime'],
   service: ['service/*', 'runtime', 'redis'],
   'service/wire': [],
   'service/operations': [
@@ -25,6 +26,8 @@ const mayImport: Record<string, string[]> = {
   messages: ['events', 'runtime/time-zone.ts'],
   routing: ['events', 'runtime'],
   ledger: ['events', 'redis', 'runtime'],
+  proof: ['ledger', 'digest/seal.ts', 'redis', 'runtime'],
+  keeping: ['ledger', 'redis', 'runtime'],
   notices: ['ledger', 'intake', 'events', 'redis', 'runtime'],
   digest: ['ledger', 'messages', 'events', 'redis', 'runtime'],
   intake: ['ledger', 'events', 'redis', 'runtime'],
@@ -44,7 +47,17 @@ const mayImport: Record<string, string[]> = {
   'sinks/email': ['sinks', 'messages', 'events', 'runtime'],
   'sinks/webhook': ['sinks', 'messages', 'events', 'runtime'],
   sinks: ['events', 'messages', 'runtime'],
-  delivery: ['sinks', 'digest', 'messages', 'ledger', 'events', 'redis', 'runtime'],
+  delivery: [
+    'delivery/relief',
+    'sinks',
+    'digest',
+    'messages',
+    'ledger',
+    'events',
+    'redis',
+    'runtime',
+  ],
+  'delivery/relief': ['delivery', 'digest', 'ledger', 'events', 'runtime'],
   http: ['ledger', 'redis', 'runtime'],
   sandbox: ['sandbox/*', 'runtime'],
   'sandbox/api': [
@@ -105,6 +118,7 @@ const mayImport: Record<string, string[]> = {
     'routing/inhibition.ts',
     'routing/time-intervals.ts',
     'sinks/*/config.ts',
+    'sinks/relief-config.ts',
   ],
   cli: ['*'],
   'cli/query': ['*'],
@@ -157,7 +171,7 @@ const doorTo: Record<string, string[]> = {
   'prom-client': ['runtime'],
   re2js: ['routing'],
   croner: ['runtime'],
-  'node:child_process': ['cli/demo'],
+  'node:child_process': ['redis/embedded'],
 }
 
 const globalDoors: [RegExp, string[]][] = [

@@ -2,7 +2,8 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { metricTable, type MetricDefinition } from '../../src/runtime/metrics-table.ts'
+import type { MetricDefinition } from '../../src/runtime/metrics-kinds.ts'
+import { metricTable } from '../../src/runtime/metrics-table.ts'
 
 export const prometheusFolder = join(import.meta.dirname, '../../deploy/prometheus')
 

@@ -1,6 +1,6 @@
 /** Collections on a real Redis, flushed and delivered one pass at a time under a clock that tests set. */
 import { createCircuit } from '../../src/delivery/circuit.ts'
-import { createDeliverer } from '../../src/delivery/deliverer.ts'
+import { createDeliverer, type DelivererOptions } from '../../src/delivery/deliverer.ts'
 import { createSendPace } from '../../src/delivery/send-pace.ts'
 import { ensureDigests } from '../../src/digest/digest-turn.ts'
 import { createFlusher } from '../../src/digest/flusher.ts'
@@ -48,7 +48,8 @@ export interface GatheringRigOptions {
   digests?: Record<string, CollectingSink['digest']>
   gate?: (uid: string, judged: Judged) => Verdict
   intervalMs?: number
-  isBlocked?: (sink: string) => boolean
+  isBlocked?: (sink: string) => boolean | Promise<boolean>
+  diverter?: DelivererOptions['diverter']
 }
 
 const goes: Verdict = { act: 'send' }
@@ -75,7 +76,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     sinks: collecting,
     gate,
     intervalMs: () => intervalMs,
-    isBlocked: (sink) => Promise.resolve(given.isBlocked?.(sink) ?? false),
+    isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
     mayHold: () => true,
     coverage: () => Promise.resolve([]),
     queue(account, work) {
@@ -98,6 +99,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     clock,
     logger: silent,
     metrics: createMetrics({ clock }),
+    diverter: given.diverter,
   })
 
   async function deliver(ref: string, book: Book = books[0]!): Promise<void> {
@@ -183,8 +185,10 @@ export function around(
   happen: (script: string, run: () => Promise<unknown>) => Promise<unknown>,
 ): void {
   const run = book.run.bind(book)
+  const disturbed: Book['run'] = (script, ...args) => happen(script, () => run(script, ...args))
   Object.assign(book, {
-    run: (script: string, ...args: (string | number)[]) =>
-      happen(script, () => run(script, ...args)),
+    run: disturbed,
+    ask: async (script: string, ...args: (string | number)[]) =>
+      JSON.parse(String(await disturbed(script, ...args))) as unknown,
   })
 }

@@ -11,6 +11,8 @@ import {
 import { openFeed } from '../../src/ledger/feed-state.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
+import type { BookProof } from '../../src/proof/ledger-proof.ts'
+import { proveLedger } from '../../src/proof/prove-ledger.ts'
 import { createLogger } from '../../src/runtime/logger.ts'
 import { secretFromText } from '../../src/runtime/secret.ts'
 import type { ThreatEvent } from '../../src/events/threat-event.ts'
@@ -65,6 +67,7 @@ export const ledgerConfig = {
   dedupeHorizonMs: 90 * dayMs,
   payloadRetentionMs: 14 * dayMs,
   storyRetentionMs: 90 * dayMs,
+  maxBytes: 2 ** 30,
 }
 
 export function connectTo(url: string): Redis {
@@ -131,6 +134,23 @@ export async function expectConservation(book: Book): Promise<Accounting> {
     }
   }
   return accounting
+}
+
+/** What the ledger says of itself; `books`: all that digests are made of. */
+export async function proofOf(books: readonly Book[]): Promise<BookProof[]> {
+  const steps = proveLedger(books)
+  let step = await steps.next()
+  while (!step.done) step = await steps.next()
+  return step.value
+}
+
+/** Throws unless every pending item stands where something will move it. */
+export async function expectNothingStranded(book: Book): Promise<void> {
+  for (const proof of await proofOf([book])) {
+    const { stranded, dangling, differences } = proof
+    const found = [...stranded, ...dangling, ...differences]
+    if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
+  }
 }
 
 /** What waits for a sink, by state. */

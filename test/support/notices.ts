@@ -2,6 +2,7 @@
 import type { Snapshot } from '../../src/notices/conditions.ts'
 import { createNotices, type Notices } from '../../src/notices/notices.ts'
 import { createTeller, type Tell } from '../../src/notices/teller.ts'
+import { createTold } from '../../src/notices/told.ts'
 import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import type { Keys } from '../../src/redis/keys.ts'
@@ -15,7 +16,7 @@ export interface NoticesRig {
   snapshot: Snapshot
   tell: Tell
   /** One more replica; `tell` where it tells otherwise. */
-  replica(given?: { tell?: Tell; isActive?: () => boolean }): Notices
+  replica(given?: { tell?: Tell; isActive?: () => boolean; ways?: string[] }): Notices
   /** The ledger's records of what was told, by uid. */
   told(): Promise<LedgerRecord[]>
   /** Sinks of the items that were made and queued, in order. */
@@ -32,10 +33,13 @@ export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): Notices
   const redis = { problems: [], isFull: false }
   const snapshot: Snapshot = { feeds: [], accounts: [], sinks: [], redis, unaccounted: [] }
   const queued: string[] = []
-  const tell = createTeller({
+  const ways = {
     book,
-    destinationsOf: (sink) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
+    destinationsOf: (sink: string) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
     batchWaitMs: () => undefined,
+  }
+  const tell = createTeller({
+    ...ways,
     queue: (_account, made) => Promise.resolve(void queued.push(...made.map(({ k }) => k))),
     generation: () => 1,
     clock,
@@ -47,7 +51,9 @@ export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): Notices
     queued,
     replica: (given = {}) =>
       createNotices({
-        config: { sink: 'soc', afterMs: 300_000 },
+        config: { afterMs: 300_000 },
+        ways: given.ways ?? ['soc', 'oncall', 'siem'],
+        told: createTold(ways),
         redis: book.redis,
         keys,
         tell: given.tell ?? tell,

@@ -3,7 +3,7 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,8 @@ export interface TestRedis {
   port: number
   /** SIGKILL, as a crash; `restart` brings it back on the same port and data. Local servers only. */
   kill(): Promise<void>
-  restart(): Promise<void>
+  /** `settings`: more lines of its redis.conf. */
+  restart(settings?: string[]): Promise<void>
   stop(): Promise<void>
 }
 
@@ -66,45 +67,61 @@ async function startContainer(): Promise<TestRedis> {
 async function startLocal(settings: string[]): Promise<TestRedis> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-redis-'))
-  let server = await launch(port, folder, settings)
+  const lines = [`port ${port}`, ...settings]
+  let server = await launchServer(folder, lines)
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
-    kill: () => end(server, 'SIGKILL'),
-    async restart() {
-      await end(server, 'SIGKILL')
-      server = await launch(port, folder, settings)
+    kill: () => endServer(server),
+    async restart(changed = []) {
+      await endServer(server)
+      server = await launchServer(folder, [...lines, ...changed])
     },
     async stop() {
-      await end(server, 'SIGKILL')
+      await endServer(server)
       rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-async function launch(port: number, folder: string, settings: string[]): Promise<ChildProcess> {
-  const command = findRedisServer()
-  const lines = [`port ${port}`, 'bind 127.0.0.1', `dir ${folder}`, ...safeSettings, ...settings]
-  const child = spawn(command, ['-'], { argv0: 'redis-server', stdio: ['pipe', 'pipe', 'inherit'] })
+/** A safe server with its data in `folder`, once it is ready. */
+export async function launchServer(folder: string, settings: string[]): Promise<ChildProcess> {
+  const lines = ['bind 127.0.0.1', `dir ${folder}`, ...safeSettings, ...settings]
+  const child = spawn(findRedisServer(), ['-'], {
+    argv0: 'redis-server',
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
   child.stdin.end(`${lines.join('\n')}\n`)
-  await readyLine(child)
+  await saidLine(child, 'ready to accept connections')
   return child
 }
 
-async function readyLine(child: ChildProcess): Promise<void> {
+/** A sentinel writes what it learns into `file`. */
+export async function launchSentinel(file: string, settings: string[]): Promise<ChildProcess> {
+  writeFileSync(file, `${settings.join('\n')}\n`)
+  const child = spawn(findRedisServer(), [file, '--sentinel'], {
+    argv0: 'redis-sentinel',
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await saidLine(child, '+monitor master')
+  return child
+}
+
+async function saidLine(child: ChildProcess, line: string): Promise<void> {
   let seen = ''
   for await (const chunk of child.stdout!) {
     seen += String(chunk)
-    if (seen.includes('Ready to accept connections')) break
+    if (seen.toLowerCase().includes(line)) break
     if (child.exitCode !== null) break
   }
-  if (!seen.includes('Ready to accept connections')) throw new Error(`redis-server: ${seen}`)
+  if (!seen.toLowerCase().includes(line)) throw new Error(`redis-server: ${seen}`)
 }
 
-async function end(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+/** As a crash. */
+export async function endServer(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const gone = once(child, 'exit')
-  child.kill(signal)
+  child.kill('SIGKILL')
   await gone
 }
 

@@ -1,5 +1,4 @@
 /** Any number of replicas of the whole daemon in this process, and what a rehearsal waits for. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { createApp, type App } from '../../src/app.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
@@ -12,18 +11,7 @@ export function aReplica(yaml: string, logger: Logger = silent): App {
   return createApp({ config, hash, version: 'test', logger })
 }
 
-/** Waits for a condition, looking every 50 ms; says what was waited for when the time is up. */
-export async function until(
-  what: string,
-  holds: () => boolean | Promise<boolean>,
-  timeoutMs = 20_000,
-): Promise<void> {
-  const endMs = Date.now() + timeoutMs
-  while (!(await holds())) {
-    if (Date.now() > endMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
-    await sleep(50)
-  }
-}
+export { until } from './until.ts'
 
 /** Whether no account of the replica has an item on its way. */
 export async function nothingPending(app: App): Promise<boolean> {

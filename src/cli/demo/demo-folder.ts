@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import {
   existsSync,
-  linkSync,
   mkdirSync,
   readFileSync,
   readdirSync,
@@ -15,6 +14,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { messageOf } from '../../runtime/errors.ts'
+import { dropLockFile, takeLockFile } from '../../runtime/lock-file.ts'
 import { CommandError } from '../command-error.ts'
 
 const state = z.object({
@@ -81,10 +81,10 @@ export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): Demo
         }
         save()
       },
-      close: () => rmSync(at(lock), { force: true }),
+      close: () => dropLockFile(at(lock)),
     }
   } catch (error) {
-    rmSync(at(lock), { force: true })
+    dropLockFile(at(lock))
     throw error
   }
 }
@@ -134,31 +134,10 @@ function empty(path: string): void {
   for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
 }
 
-/** The lock holds the process id of its owner; that of a run which is gone is taken over. */
 function takeLock(path: string): void {
-  const mine = join(path, `${lock}.${process.pid}`)
-  writeFileSync(mine, String(process.pid))
-  try {
-    if (isAbandoned(join(path, lock))) rmSync(join(path, lock), { force: true })
-    linkSync(mine, join(path, lock)) // fails where it exists, at one instant
-  } catch (cause) {
-    const remedy = `end it, or name another folder with --folder (no demo runs? delete ${join(path, lock)})`
-    throw new CommandError('mistake', `another demo runs in ${path}; ${remedy}`, { cause })
-  } finally {
-    rmSync(mine, { force: true })
-  }
-}
-
-function isAbandoned(path: string): boolean {
-  if (!existsSync(path)) return false
-  const owner = Number(readFileSync(path, 'utf8'))
-  if (!Number.isInteger(owner) || owner <= 0 || owner === process.pid) return true
-  try {
-    process.kill(owner, 0) // only asks whether there is such a process
-    return false
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
-  }
+  if (takeLockFile(join(path, lock))) return
+  const remedy = `end it, or name another folder with --folder (no demo runs? delete ${join(path, lock)})`
+  throw new CommandError('mistake', `another demo runs in ${path}; ${remedy}`)
 }
 
 /** The port that could be had, 0 asking for any; undefined where another program has it. */

@@ -1,4 +1,5 @@
-import { escaped, jsonText } from '../json-text.ts'
+import { escaped } from '../../runtime/escaped.ts'
+import { jsonText } from '../json-text.ts'
 
 /** No glyph, another space than the usual one, or a mark too many on one letter. */
 const unseen =

@@ -3,7 +3,7 @@
 -- when memory is full: what cannot be sent never makes room.
 -- KEYS[1]  the account's base
 -- ARGV     ref (i:rid:n:sink or b:bid:sink), token of this attempt, lease in ms
--- Returns  {JSON {status: send | final | missing | settling, attempt, repeat, tries, created, members}, payload, …};
+-- Returns  {JSON {status: send | final | missing | settling | unsealing, attempt, repeat, tries, created, members}, payload, …};
 --          a summary's members are read apart: {kind, about, d, books} stand in their place
 -- @include lib/ledger.lua
 
@@ -66,6 +66,9 @@ end
 local batch = cjson.decode(text)
 if batch.o then
   return { cjson.encode({ status = 'settling', batch = batch }) } -- its answer is known, some members are not settled yet
+end
+if batch.un then
+  return { cjson.encode({ status = 'unsealing' }) } -- its members are being taken out of it
 end
 local may_repeat = open(batch)
 batch.st = 'sending'

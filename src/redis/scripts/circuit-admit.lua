@@ -1,11 +1,13 @@
 #!lua flags=allow-oom
 -- Asks a sink's circuit for leave to send.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
--- ARGV     lease of a probe in ms
+-- ARGV     lease of a probe in ms, fingerprint of the sink's address ('': not known)
 -- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
-local state = redis.call('HMGET', KEYS[1], 'until', 'openings', 'paused')
-if state[3] then
-  return 5000 -- by an operator: looked at again as often
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused')
+local mark = state[2] and cjson.decode(state[2])
+local is_disabled = mark and (ARGV[2] == '' or mark.of == ARGV[2])
+if state[3] or is_disabled then
+  return 5000 -- until an operator's word: looked at again as often
 end
 if not state[1] then
   return 0

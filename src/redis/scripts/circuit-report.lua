@@ -1,20 +1,38 @@
 #!lua flags=allow-oom
 -- Tells a sink's circuit how a send went. Five faults in a row open it, one that cannot heal by itself
--- opens it at once; 30 s at first, doubling to 15 min while probes fail.
+-- opens it at once; 30 s at first, doubling to 15 min while probes fail. One that says that the address
+-- is no more disables the sink, for as long as it has this address.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
--- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken
--- Returns  'opened <until ms>', 'closed', or ''
+-- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone; fingerprint of the sink's
+--          address ('': not known); what was answered (gone)
+-- Returns  'opened <until ms>', 'closed', 'disabled', or ''
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-local state = redis.call('HMGET', KEYS[1], 'until', 'openings', 'faults')
-local word = ARGV[1]
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled')
+local word, address = ARGV[1], ARGV[2]
+local mark = state[2] and cjson.decode(state[2])
+
+local function close()
+  redis.call('HDEL', KEYS[1], 'until', 'openings', 'faults', 'opened_at')
+  redis.call('DEL', KEYS[2])
+end
 
 if word == 'ok' then
   redis.call('HSET', KEYS[1], 'last_success', now)
 end
+if mark and (address == '' or mark.of == address) then
+  return '' -- what was in the air meanwhile changes nothing
+end
+if word == 'gone' then
+  close()
+  redis.call('HSET', KEYS[1], 'disabled', cjson.encode({ reason = ARGV[3], sinceMs = now, of = address }))
+  return 'disabled'
+end
+if word == 'ok' then
+  redis.call('HDEL', KEYS[1], 'disabled') -- of another address, which may come back one day
+end
 if word == 'ok' or word == 'answered' then
-  redis.call('HDEL', KEYS[1], 'until', 'openings', 'faults')
-  redis.call('DEL', KEYS[2])
+  close()
   return state[1] and 'closed' or ''
 end
 
@@ -26,5 +44,6 @@ end
 local openings = redis.call('HINCRBY', KEYS[1], 'openings', 1)
 local open_until = now + math.min(30000 * 2 ^ (openings - 1), 900000)
 redis.call('HSET', KEYS[1], 'until', string.format('%d', open_until))
+redis.call('HSETNX', KEYS[1], 'opened_at', now)
 redis.call('DEL', KEYS[2])
 return 'opened ' .. string.format('%d', open_until)

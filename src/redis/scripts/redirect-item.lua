@@ -1,8 +1,11 @@
 -- Ends an item's wait by an operator's word: moved to another sink, given up, or (one that is final) sent again.
+-- Or its sink cannot be reached, and it goes to the fallback (divert).
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: ref, verb (move | discard | resend), by (who asked), bw? (resend: batch wait in ms), horizon, retention,
---          targets? [{d, k, m, b, bw?, place? (where it waits for company)}] (move)
--- Returns  done | collect | busy (on its way just now) | other (not in such a state) | no_payload
+-- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch wait in ms), horizon,
+--          retention, targets? [{d, k, m, b, bw?, place? (where it waits for company)}] (move, divert), stale? (divert: an
+--          attempt that began so many ms ago has died)
+-- Returns  done | collect | busy (on its way just now, or kept back) | other (not in such a state) | no_payload;
+--          divert: JSON {status (one of these), made [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
@@ -12,12 +15,12 @@ local rid, n = place[2], tonumber(place[3])
 local record = load_record(rid)
 local item = record and record.i[n + 1]
 if not item then
-  return 'other'
+  return ask.verb == 'divert' and cjson.encode({ status = 'other' }) or 'other'
 end
 local movable = { queued = true, held = true, group = true, digest = true, retrying = true }
 
 local function take_out()
-  redis.call('ZREM', key('collect', item.y or item.k), ask.ref)
+  leave_collection(ask.ref, item)
   redis.call('SREM', key('orphans', item.k), ask.ref)
   unwake(ask.ref)
   item.y = nil
@@ -34,6 +37,8 @@ local function has_item(destination)
   return false
 end
 
+local made = {}
+
 local function add_item(target)
   local weeks = open_weeks(ask.horizon)
   open_this_week(weeks)
@@ -47,9 +52,22 @@ local function add_item(target)
   redis.call('SADD', key('sinks'), moved.k)
   if target.place then
     moved.y = target.place.id
+    moved.ug = target.place.urgent or nil
     open_gathering(target.place)
   end
-  enqueue(rid, #record.i - 1, moved, target.bw)
+  local n_moved = #record.i - 1
+  local kind = enqueue(rid, n_moved, moved, target.bw)
+  made[#made + 1] = { ref = item_ref(rid, n_moved, moved), k = moved.k, sv = moved.sv, rk = moved.rk, kind = kind }
+end
+
+-- An attempt whose process died is over; what a rule keeps back, or what waits for its full event, stays.
+local function ready_to_divert()
+  if item.st == 'sending' and now - item.at >= ask.stale then
+    item.rr = (item.rr or 0) + 1
+    remember(item, { n = item.n, at = item.at, o = 'answer lost', r = 'interrupted' })
+    return true
+  end
+  return movable[item.st] and (item.st ~= 'held' or (item.at or 0) <= now)
 end
 
 local function resend()
@@ -74,11 +92,15 @@ local function give_up()
   if final[item.st] then
     return 'other'
   end
-  if not movable[item.st] then
+  local is_ready = movable[item.st]
+  if ask.verb == 'divert' then
+    is_ready = ready_to_divert()
+  end
+  if not is_ready then
     return 'busy'
   end
   take_out()
-  if ask.verb == 'move' then
+  if ask.targets then
     for _, target in ipairs(ask.targets) do
       add_item(target)
     end
@@ -96,5 +118,8 @@ local answer = ask.verb == 'resend' and resend() or give_up()
 if answer == 'done' or answer == 'collect' then
   save_record(rid, record)
   rest(rid, record, ask.retention)
+end
+if ask.verb == 'divert' then
+  return cjson.encode({ status = answer, made = #made > 0 and made or nil })
 end
 return answer

@@ -2,10 +2,10 @@
  * One account's way to the service: JSON over HTTP with a limit on every wait and every size. Follows
  * no redirect, repeats nothing, and fails only with a ServiceError that names no key and no token.
  */
-import { readFileSync } from 'node:fs'
 import { getCACertificates } from 'node:tls'
 import { Agent, ProxyAgent, request, type Dispatcher } from 'undici'
 import { systemClock, signalWithin, type Clock } from '../../runtime/clock.ts'
+import { certificateLimits, readFileWithin } from '../../runtime/read-file.ts'
 import type { AccountConfig } from '../config.ts'
 import { failureOfError, type Answer } from './failures.ts'
 import { ServiceError } from '../service-error.ts'
@@ -120,7 +120,7 @@ function createDispatcher(
 /** The authorities that Node trusts anyway, and those of the file. */
 function authorities(caFile: string): string[] {
   try {
-    return [...getCACertificates('default'), readFileSync(caFile, 'utf8')]
+    return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
   } catch {
     throw new ServiceError('unavailable', 'ca_file of the account cannot be read', { fault: 'tls' })
   }

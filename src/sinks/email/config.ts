@@ -14,6 +14,7 @@ import type { Secret } from '../../runtime/secret.ts'
 import { loginProblem } from '../../runtime/web-address.ts'
 import { digestConfig, type DigestConfig } from '../digest-config.ts'
 import { laterForPeople } from '../later-keys.ts'
+import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface EmailConfig {
   name: string
@@ -32,7 +33,7 @@ export interface EmailConfig {
 }
 
 const addressRemedy = 'write an address, such as oncall@example.com'
-const addressPattern = /^[^\s@<>(),;:"\\[\]]{1,64}@[^\s@<>(),;:"\\[\]_]{1,253}$/
+const addressPattern = /^[^\s\p{Cc}@<>(),;:"\\[\]]{1,64}@[^\s\p{Cc}@<>(),;:"\\[\]_]{1,253}$/u
 
 const recipient = textField({
   describe: "A recipient's address.",
@@ -44,7 +45,7 @@ const sender = textField({
   describe: 'The sender, as an address or as Name <address>.',
   remedy: addressRemedy,
   parse: (input) => {
-    const [, bare] = /^[^<>\r\n]*<([^<>]+)>$/.exec(input) ?? []
+    const [, bare] = /^[^<>\p{Cc}]*<([^<>]+)>$/u.exec(input) ?? []
     return addressPattern.test(bare ?? input) ? input : notAnAddress()
   },
 })
@@ -77,13 +78,14 @@ export const emailConfig = section(
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
+    ...reliefKeys,
     ...laterKeys(laterForPeople),
   },
   {
     describe: 'Messages to people, by e-mail.',
     rules: [secretRule('smtp', { required: true, check: smtpProblem }), eachRecipientOnce],
   },
-).transform((file): Omit<EmailConfig, 'name'> => ({
+).transform((file): Omit<EmailConfig, 'name'> & ReliefConfig => ({
   type: file.type,
   smtp: requiredSecretIn(file, 'smtp'),
   from: file.from,
@@ -92,6 +94,7 @@ export const emailConfig = section(
   limitPerSecond: file.limit,
   digest: file.digest,
   reveal: file.reveal,
+  ...reliefIn(file),
 }))
 
 function smtpProblem(input: string): Refusal | undefined {

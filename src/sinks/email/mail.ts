@@ -29,7 +29,7 @@ export function composeMail(
     from: { name: sender.name, address: sender.address },
     to: { name: '', address: to },
     envelope: { from: sender.address, to: [to] },
-    subject,
+    subject: literal(subject),
     date: new Date(nowMs),
     messageId: `<${delivery.id}.${recipientHash(to)}@${sender.domain}>`,
     inReplyTo: root,
@@ -45,6 +45,11 @@ export function composeMail(
     html,
     ...(delivery.attachment && { attachments: [attached(delivery.attachment)] }),
   }
+}
+
+/** In ASCII nothing is encoded again: what looks like an encoded word (RFC 2047) would be read as one. */
+function literal(subject: string): string {
+  return subject.replaceAll('=?', '= ?')
 }
 
 function attached({ fileName, contentType, content }: Attachment): MailAttachment {
@@ -64,8 +69,12 @@ interface Sender {
 }
 
 function parseSender(from: string): Sender {
-  const match = /^\s*"?([^"<]*?)"?\s*<([^<>]+)>\s*$/.exec(from)
+  const match = /^([^<>]*)<([^<>]+)>$/.exec(from.trim())
   const address = (match?.[2] ?? from).trim()
   const domain = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
-  return { name: match?.[1]?.trim() || 'Tocsin', address, domain: domain || 'localhost' }
+  const name = match?.[1]
+    ?.trim()
+    .replace(/^"(.*)"$/, '$1')
+    .trim()
+  return { name: name || 'Tocsin', address, domain: domain || 'localhost' }
 }

@@ -6,6 +6,7 @@ import type { Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
 import { digestConfig, type DigestConfig } from '../digest-config.ts'
 import { laterForPeople } from '../later-keys.ts'
+import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface SlackConfig {
   name: string
@@ -30,6 +31,7 @@ export const slackConfig = section(
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
+    ...reliefKeys,
     ...laterKeys(laterForPeople),
   },
   {
@@ -41,11 +43,12 @@ export const slackConfig = section(
       }),
     ],
   },
-).transform((file): Omit<SlackConfig, 'name'> => ({
+).transform((file): Omit<SlackConfig, 'name'> & ReliefConfig => ({
   type: file.type,
   url: requiredSecretIn(file, 'url'),
   limitPerSecond: file.limit,
   allowPrivate: file.allow_private,
   digest: file.digest,
   reveal: file.reveal,
+  ...reliefIn(file),
 }))

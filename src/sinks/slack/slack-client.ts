@@ -10,6 +10,7 @@ import { Agent, buildConnector, fetch } from 'undici'
 import type { Clock } from '../../runtime/clock.ts'
 import { guardConnector, publicLookup } from '../address-guard.ts'
 import { parseRetryAfter } from '../../runtime/retry-after.ts'
+import { answerText } from './answer-text.ts'
 import type { SlackConfig } from './config.ts'
 import { transportFailure, type Progress } from './slack-failure.ts'
 import type { SlackAnswer } from './slack-failure.ts'
@@ -85,7 +86,7 @@ function watchedFetch(agent: Agent, progress: Progress, { signal, clock }: PostO
     progress.status = response.status
     const retryAfter = response.headers.get('retry-after') ?? undefined
     progress.retryAfterMs = parseRetryAfter(retryAfter, clock.now())
-    return response
+    return Object.assign(response, { text: () => answerText(response.body, maxAnswerBytes) })
   }
 }
 

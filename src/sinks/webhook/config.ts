@@ -13,6 +13,7 @@ import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtim
 import { laterKeys, laterMark, section, type Rule } from '../../runtime/config-section.ts'
 import { secretFromText, type Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
+import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface WebhookConfig {
   name: string
@@ -77,9 +78,9 @@ export const webhookConfig = section(
     batch: batch.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
+    ...reliefKeys,
     digest: z.unknown().optional().meta(laterMark),
     ...laterKeys({
-      fallback: 'what cannot be delivered stays, retried and then dead-lettered',
       proxy: 'sinks are reached directly',
       ca_file: 'the certificate authorities of the system count',
     }),
@@ -96,7 +97,7 @@ export const webhookConfig = section(
       noDigest,
     ],
   },
-).transform((file): Omit<WebhookConfig, 'name'> => {
+).transform((file): Omit<WebhookConfig, 'name'> & ReliefConfig => {
   const single = secretIn(file, 'secret')
   return {
     type: file.type,
@@ -106,6 +107,7 @@ export const webhookConfig = section(
     batch: file.batch,
     limitPerSecond: file.limit,
     reveal: file.reveal,
+    ...reliefIn(file),
   }
 })
 

@@ -13,6 +13,8 @@ const maxAnswerBytes = 64 * 1024
 export interface Transport {
   /** Resolves with any status; throws SinkError where no status came. */
   post(url: URL, message: Message, signal: AbortSignal): Promise<Answer>
+  /** Likewise; whether a GET was written is not known, so a cut one counts as written. */
+  get(url: URL, signal: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }
 
@@ -36,28 +38,42 @@ export function createTransport(options: TransportOptions): Transport {
     bodyTimeout: bodyTimeoutMs,
   })
 
+  async function ask(url: URL, asked: Asked, signal: AbortSignal): Promise<Answer> {
+    const sent = request(url, { dispatcher: agent, ...asked, signal })
+    const response = await Promise.race([sent, rejectionOf(signal)])
+    // The status is the answer. The rest is read only so that the connection can serve again;
+    // a body that is endless, cut or slow takes nothing back.
+    await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
+    return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
+  }
+
   async function post(url: URL, { headers, body }: Message, signal: AbortSignal): Promise<Answer> {
     let wasWritten = false
     const stream = readOnce(body, () => (wasWritten = true))
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
     try {
-      const sent = request(url, {
-        dispatcher: agent,
-        method: 'POST',
-        headers: { ...headers, 'content-length': String(Buffer.byteLength(body)) },
-        body: stream,
-        signal,
-      })
-      const response = await Promise.race([sent, rejectionOf(signal)])
-      // The status is the answer. The rest is read only so that the connection can serve again;
-      // a body that is endless, cut or slow takes nothing back.
-      await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
-      return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
+      const message = { method: 'POST', headers: { ...headers, ...length }, body: stream } as const
+      return await ask(url, message, signal)
     } catch (error) {
       throw errorOfFailure({ error, wasWritten, wasAborted: signal.aborted })
     }
   }
 
-  return { post, close: () => agent.destroy() }
+  async function get(url: URL, signal: AbortSignal): Promise<Answer> {
+    try {
+      return await ask(url, { method: 'GET', headers: { 'user-agent': 'tocsin' } }, signal)
+    } catch (error) {
+      throw errorOfFailure({ error, wasWritten: true, wasAborted: signal.aborted })
+    }
+  }
+
+  return { post, get, close: () => agent.destroy() }
+}
+
+interface Asked {
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: Readable
 }
 
 /** A body that tells when undici asks for it, which it does on a live connection, about to write. */

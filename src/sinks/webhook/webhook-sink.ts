@@ -12,6 +12,7 @@ import { measureMember, renderBody } from './body.ts'
 import { errorOfAnswer } from './classify.ts'
 import type { WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
+import { targetOf } from './target.ts'
 import { createTransport } from './transport.ts'
 
 const sendTimeoutMs = 15_000
@@ -87,31 +88,4 @@ function headersOf(delivery: Delivery, signature: Record<string, string>): Recor
     ...(delivery.isTest && { 'tocsin-test': 'true' }),
     ...signature,
   }
-}
-
-/** The URL to post to. Errors name neither it nor, as a cause, the parser's error that quotes it. */
-function targetOf({ url, allowPrivate }: WebhookConfig): URL {
-  const target = parseUrl(url)
-  if (target.username !== '' || target.password !== '') {
-    throw misconfigured('url carries a user or password; use secret to prove who sends')
-  }
-  if (target.protocol === 'https:') return target
-  if (target.protocol === 'http:' && allowPrivate) return target
-  throw misconfigured('url is not https; plain http needs allow_private: true')
-}
-
-function parseUrl(url: WebhookConfig['url']): URL {
-  let text: string
-  try {
-    text = url.reveal()
-  } catch (error) {
-    throw misconfigured(`url cannot be read: ${messageOf(error)}`)
-  }
-  const target = URL.parse(text)
-  if (target === null) throw misconfigured('url is not a URL; write https://host/path')
-  return target
-}
-
-function misconfigured(what: string): SinkError {
-  return new SinkError('misconfigured', what)
 }

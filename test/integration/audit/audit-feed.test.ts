@@ -353,6 +353,9 @@ test('a window reaches back through the last sweep, running or not, and over no 
   const short = { retention: given.book.retention, horizonMs: 60_000 }
   const window = auditWindow(short, feed, read, dayMs) as AuditWindow
   expect(window.fromMs).toBe(nowMs - 60_000)
+  const trimmed = { ...given.book, trimmedUntilMs: nowMs - 30_000 }
+  const rest = auditWindow(trimmed, feed, read, dayMs) as AuditWindow
+  expect(rest.fromMs).toBe(nowMs - 30_000) // what is older may have made room
 })
 
 test('an audit asks no search that the reserve keeps for others', async () => {

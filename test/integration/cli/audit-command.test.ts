@@ -1,9 +1,10 @@
 /** `audit`: a gap behind the ledger's back is named, and repaired on the way of every event. */
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { readAuditNotes } from '../../../src/audit/audit-log.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
+import { readProofNote } from '../../../src/proof/proof-log.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'
 import { aFile, tocsin, type Ended } from './tocsin.ts'
 
@@ -14,7 +15,7 @@ interface Scene {
   sandbox: Sandbox
   yaml: string
   prefix: string
-  run(...args: string[]): Promise<Ended>
+  run: (...args: string[]) => Promise<Ended>
 }
 
 async function aScene(): Promise<Scene> {
@@ -121,4 +122,71 @@ test('a feed that was never read to its end is said to be so', async () => {
     'brand: not compared: the feed was not read to its end yet, or not since it was changed or rewound\n',
   )
   expect(code).toBe(0)
+})
+
+describe('the ledger itself', () => {
+  test('is told with its numbers, without asking the service anything', async () => {
+    const scene = await aScene()
+    scene.sandbox.addEvents(12, { severity: 'high', groupIds: [1042] })
+    const received = (): number => scene.sandbox.received.webhook.length
+    await withDaemon(scene, () => until('all have arrived', () => received() === 12))
+    const asked = scene.sandbox.requests.length
+    const { code, out, err } = await scene.run('audit', '--ledger')
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toMatch(/^ledger of main: 12 records as of .* UTC, all of it adds up\n/)
+    expect(out).toMatch(
+      / {2}feed brand: (\d+) fetched = 12 new \+ \d+ duplicate \+ 0 quarantined \+ 0 baseline\n/,
+    )
+    expect(out).toContain(
+      '  sink siem: 12 created + 0 replayed = 12 delivered + 0 dead + 0 suppressed + 0 diverted + 0 pending; the records agree\n',
+    )
+    expect(scene.sandbox.requests.length).toBe(asked)
+    const whole = await scene.run('audit')
+    expect(whole).toMatchObject({ code: 0 })
+    expect(whole.out).toContain('nothing is missing')
+    expect(whole.out).toContain('all of it adds up')
+  })
+
+  test('that does not add up is named, with what to do, and ends in 1', async () => {
+    const { prefix, run } = await aScene()
+    const keys = createKeys(prefix)
+    const book = await tests.book({ keys })
+    await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])])
+    await tests.redis.zrem(book.key('due', 'siem'), `i:${book.digests.recordId('a/b/1')}:0:siem`)
+    await tests.redis.hincrby(book.key('counters'), 's|siem|pending|queued', 3)
+    const { code, out } = await run('audit', '--ledger')
+    expect(code).toBe(1)
+    expect(out).toContain('2 records')
+    expect(out).toContain('it does not add up')
+    expect(out).toContain('+ 5 pending, -3 unaccounted for; the records have 2 pending')
+    expect(out).toContain('stranded  a/b/1 for siem, queued: nothing says when it is due')
+    expect(out).toContain('tocsin sinks move siem --to <sink>')
+    expect((await readProofNote(tests.redis, keys))?.discrepancies).toEqual({ siem: 7 })
+    const asJson = await run('audit', '--ledger', '--output', 'json')
+    expect(JSON.parse(asJson.out)).toMatchObject([
+      {
+        ledger: 'main',
+        whole: false,
+        sinks: [{ sink: 'siem', unaccounted: -3, pending_in_records: 2 }],
+        stranded: [{ uid: 'a/b/1', sink: 'siem', state: 'queued', lacks: 'due' }],
+      },
+    ])
+  })
+
+  test('goes with no word that is about the service', async () => {
+    const { code, err } = await (await aScene()).run('audit', '--ledger', '--repair')
+    expect(code).toBe(2)
+    expect(err).toContain("'--ledger' cannot be used with option '--repair'")
+  })
+})
+
+test('explain says of what made room what is still known of it', async () => {
+  const { prefix, run } = await aScene()
+  const book = await tests.book({ keys: createKeys(prefix) })
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
+  await book.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  const known = await run('explain', 'a/b/1')
+  expect(known.code).toBe(0)
+  expect(known.out).toContain('taken in by the feed brand; its story is no longer kept')
+  expect((await run('explain', 'a/b/2')).code).toBe(1)
 })

@@ -1,7 +1,8 @@
 /** `deliveries resend`: what a sink accepted goes out again under its ids. */
 import { expect, test, vi } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
-import { readRecord } from '../../../src/ledger/records.ts'
+import { readItems, readRecord } from '../../../src/ledger/records.ts'
+import { divertItem, moveItem } from '../../../src/ledger/redirect.ts'
 import { aGatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -68,6 +69,25 @@ test('a sink that batches gets them in batches, the worst first', async () => {
     book.digests.recordId('leak/x/2'),
     book.digests.recordId('leak/x/1'),
   ])
+})
+
+test('what went to the fallback of the sink is sent to it again; what was moved by hand is not', async () => {
+  const scene = await aSocScene(tests)
+  const { book, config } = scene
+  await scene.show(['siem'], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2' }])
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  for (const [n, uid] of ['leak/x/1', 'leak/x/2'].entries()) {
+    const [found] = await readItems(book, [`i:${book.digests.recordId(uid)}:0:siem`])
+    if (n === 0) await divertItem(book, found!, { to: 'lake', targets, staleMs: 0 })
+    else await moveItem(book, found!, targets, 'to lake, by ann')
+  }
+  const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
+  expect((await tocsin(...args)).err).toMatch(
+    /^1 item \(1 \w+\) that siem did not get but its fallback did since /,
+  )
+  expect((await tocsin(...args, '--yes')).out).toContain('1 item queued')
+  const { sinks } = await expectConservation(book)
+  expect(sinks['siem']).toMatchObject({ diverted: 2, replayed: 1, pending: { queued: 1 } })
 })
 
 test('one event alone is named as it stands in a message', async () => {

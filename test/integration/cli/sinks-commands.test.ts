@@ -1,5 +1,6 @@
 /** `sinks list|pause|resume|move|discard` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
+import { addressPrints } from '../../../src/app/address-prints.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { holdOrphan } from '../../../src/ledger/collecting.ts'
@@ -86,6 +87,26 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
   expect(resumed.out).toBe('soc is resumed; a running daemon sends what was kept within seconds\n')
   expect(await circuit.admit('soc')).toBe(0)
   expect((await tocsin('sinks', 'resume', 'soc', ...config)).out).toBe('soc was not paused\n')
+})
+
+test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {
+  const { book, keys, config, parsed } = await aSocScene(tests)
+  const circuit = createCircuit(book.redis, keys, addressPrints(parsed))
+  await circuit.report('soc', 'gone', 'slack answered 404 no_service')
+  const { out } = await tocsin('sinks', 'list', ...config)
+  expect(out).toMatch(
+    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}nothing is sent until its address is another one, or "tocsin sinks resume soc" has it tried again$/m,
+  )
+  const json = await tocsin('sinks', 'list', '--output=json', ...config)
+  expect(JSON.parse(json.out)[0]).toMatchObject({
+    circuit: 'disabled',
+    disabled: { reason: 'slack answered 404 no_service' },
+  })
+  const resumed = await tocsin('sinks', 'resume', 'soc', ...config)
+  expect(resumed.out).toMatch(
+    /^soc is tried again; it was disabled since .*: slack answered 404 no_service\n$/,
+  )
+  expect(await circuit.admit('soc')).toBe(0)
 })
 
 test('a sink that is paused again stays so since then, with the new reason', async () => {

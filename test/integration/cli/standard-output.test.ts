@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
+import { environment } from './tocsin.ts'
 
 const tests = redisForTests()
 const main = join(import.meta.dirname, '../../../src/main.ts')
@@ -21,7 +22,7 @@ async function runTo(output: string, { config }: ServiceScene, ...args: string[]
   })
   const child = spawn(process.execPath, [main, ...args, '--config', config], {
     stdio: ['ignore', file ?? 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: environment,
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   child.stdout?.destroy()

@@ -9,6 +9,12 @@ import { text } from 'node:stream/consumers'
 import { onTestFinished } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 
+/** Nothing of the tester's own, but for what spares compiling it all again. */
+export const environment = {
+  PATH: process.env['PATH'],
+  NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+}
+
 const main = join(import.meta.dirname, '../../../src/main.ts')
 
 export interface Ended {
@@ -35,7 +41,7 @@ export interface RunningTocsin {
 export function startTocsin(...args: string[]): RunningTocsin {
   const child = spawn(process.execPath, [main, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { PATH: process.env['PATH'] },
+    env: environment,
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   let seen = ''

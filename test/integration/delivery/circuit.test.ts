@@ -63,3 +63,55 @@ test('a probe that had nothing to send leaves its place to the next', async () =
   await circuit.giveBack('soc')
   expect(await circuit.admit('soc')).toBe(0)
 })
+
+test('of two replicas one sends the probe, and while it fails the next is as alone', async () => {
+  const { circuit, keys } = fresh()
+  const other = createCircuit(tests.redis, keys)
+  await circuit.report('soc', 'broken')
+  for (let round = 0; round < 3; round += 1) {
+    await pass(keys)
+    const asked = [circuit, other, circuit, other].map((replica) => replica.admit('soc'))
+    expect((await Promise.all(asked)).toSorted((a, b) => a - b)).toEqual([0, 1_000, 1_000, 1_000])
+    await other.report('soc', 'fault')
+  }
+})
+
+test('knows since when nothing gets through, over all its openings, until it closes', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  const { openedAtMs } = await circuit.read('soc', 0)
+  await pass(keys)
+  await circuit.report('soc', 'fault')
+  expect(openedAtMs).toBeGreaterThan(Date.now() - 5_000)
+  expect((await circuit.read('soc', 0)).openedAtMs).toBe(openedAtMs)
+  await circuit.report('soc', 'ok')
+  expect((await circuit.read('soc', 0)).openedAtMs).toBeUndefined()
+})
+
+test('a sink that is gone is disabled: nothing tries it, whatever was in the air, until it is resumed', async () => {
+  const { circuit } = fresh()
+  await circuit.report('soc', 'fault')
+  expect(await circuit.report('soc', 'gone', 'slack answered 404 no_service')).toBe('disabled')
+  expect(await circuit.report('soc', 'gone', 'again')).toBeUndefined()
+  await circuit.report('soc', 'ok')
+  await circuit.report('soc', 'fault')
+  expect(await circuit.admit('soc')).toBe(5_000)
+  expect(await circuit.read('soc', Date.now() + 3_600_000)).toMatchObject({
+    state: 'disabled',
+    disabled: { reason: 'slack answered 404 no_service', sinceMs: expect.any(Number) },
+  })
+  await circuit.pause('soc', undefined)
+  expect(await circuit.admit('soc')).toBe(0)
+  expect(await circuit.read('soc', 0)).toMatchObject({ state: 'closed', disabled: undefined })
+})
+
+test('another address is not the one that is gone; a replica with the old one still leaves it alone', async () => {
+  const { keys } = fresh()
+  const [old, changed] = ['a1', 'b2'].map((print) => createCircuit(tests.redis, keys, () => print))
+  await old!.report('soc', 'gone', 'x')
+  expect(await changed!.admit('soc')).toBe(0)
+  expect(await changed!.read('soc', 0)).toMatchObject({ state: 'closed', disabled: undefined })
+  expect(await old!.admit('soc')).toBe(5_000)
+  await changed!.report('soc', 'ok')
+  expect(await old!.admit('soc')).toBe(0)
+})

@@ -3,15 +3,25 @@ import { expect, test } from 'vitest'
 import type { SinkDigest } from '../../../src/digest/placement.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
-import { overdueRefs, sinksOf } from '../../../src/ledger/due.ts'
+import { createDiverter } from '../../../src/delivery/relief/diverter.ts'
+import { divertAll, type DivertWork } from '../../../src/delivery/relief/divert-all.ts'
+import { keptPlace } from '../../../src/digest/placement.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { gatherItems, holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
+import { overdueRefs, sinksOf, waitingRefs } from '../../../src/ledger/due.ts'
 import { pendingStates, scanRecords, type Item } from '../../../src/ledger/records.ts'
 import { pendingOf } from '../../../src/ledger/accounting.ts'
 import { discardItem, moveItem, pendingItems, resendItem } from '../../../src/ledger/redirect.ts'
 import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
 import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
-import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  redisForTests,
+  takeIn,
+} from '../../support/ledger.ts'
+import { relievedAs } from '../../support/relief.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const given = redisForTests()
@@ -32,6 +42,7 @@ type Step =
   | { do: 'rule'; uid: number; rule: Rule }
   | { do: 'crash'; script: string; nth: number }
   | { do: 'move' | 'discard' | 'resend'; uid: number }
+  | { do: 'divert' | 'gather'; sink: string }
 
 const sinks = ['soc', 'oncall', 'siem']
 const sink = fc.constantFrom(...sinks)
@@ -97,6 +108,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
         'settle-attempt',
         'settle-members',
         'drop-message',
+        'unseal-message',
+        'redirect-item',
+        'gather-items',
       ),
       nth: fc.integer({ min: 1, max: 2 }),
     }),
@@ -107,6 +121,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constantFrom('move' as const, 'discard' as const, 'resend' as const),
       uid,
     }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('divert' as const, 'gather' as const), sink }),
   },
 )
 
@@ -127,7 +145,13 @@ interface World {
   crash: { script: string; left: number } | undefined
   /** Whether a script is executed twice, its first reply lost. */
   isTwice: () => boolean
+  diversion: () => Omit<DivertWork, 'book' | 'sink'>
 }
+
+/** Every attempt that was cut off counts as dead at once. */
+const neverLong = { sendTimeoutMs: -60_000 }
+
+const paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
 
 class Killed extends Error {}
 
@@ -146,7 +170,18 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
     if (rule === 'silence') return { act: 'suppress', reason: 'silence', rule: 's1' }
     return rule === 'mute' ? { act: 'hold', rule: 'night', untilMs: untilMs() } : { act: 'send' }
   }
+  const relieved = relievedAs(
+    [...made.values()].map((one) => ({ ...one, ...neverLong })),
+    { fallbacks: { soc: 'oncall', siem: 'oncall' } },
+  )
+  const diverter = createDiverter({
+    sinks: relieved,
+    books: [book],
+    queue: { addMade: () => Promise.resolve(), drop: () => Promise.resolve() },
+    metrics: createMetrics(),
+  })
   const rig: GatheringRig = aGatheringRig({
+    diverter,
     redis: given.redis,
     keys,
     books: [book],
@@ -154,7 +189,8 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
     digests: { oncall: noon },
     gate: verdict,
   })
-  const world: World = { rig, book, sinks: made, rules, crash: undefined, isTwice }
+  const diversion = () => ({ diverter, nowMs: rig.clock.now() })
+  const world: World = { rig, book, sinks: made, rules, crash: undefined, isTwice, diversion }
   const run = book.run.bind(book)
   const disturbed: Book['run'] = async (script, ...args) => {
     if (world.crash?.script === script && (world.crash.left -= 1) === 0) {
@@ -223,6 +259,15 @@ async function take(world: World, doing: Step): Promise<void> {
     case 'orphan':
     case 'return':
       return comeAndGo(world, doing)
+    case 'divert':
+      return void (await divertAll({ book, sink: doing.sink, ...world.diversion() }, paging))
+    case 'gather': {
+      const refs = await waitingRefs(book, doing.sink, { offset: 0, count: 100 })
+      const singles = refs.filter((ref) => ref.startsWith('i:'))
+      const isForPeople = doing.sink !== 'siem'
+      const places = isForPeople ? { [doing.sink]: keptPlace(doing.sink) } : {}
+      return void (await gatherItems(book, singles, places))
+    }
     case 'move':
     case 'discard':
     case 'resend':
@@ -313,6 +358,7 @@ test('whatever is collected, kept back, cut off or moved, the book stays whole a
         await alive(() => take(world, doing))
         await expectConservation(world.book)
       }
+      await expectNothingStranded(world.book)
       await settleAll(world)
       expect(await leftovers(world)).toEqual([])
     }),

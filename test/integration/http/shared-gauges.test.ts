@@ -50,3 +50,16 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
   expect(body).toContain(`${paused} 1\n`)
   expect(body).toContain(`${swept} 1795248004\n`)
 })
+
+test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
+  const book = await tests.book()
+  const before = await scrapeOf({ books: [book], sinks: ['soc'] })()
+  expect(before).not.toMatch(/^tocsin_ledger_discrepancies/m)
+  expect(before).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 0\n')
+  const proof = { endedAtMs: 1_795_248_004_000, discrepancies: { removed: 2 } }
+  const body = await scrapeOf({ books: [book], sinks: ['soc'], proof, keptBytes: 1_234 })()
+  expect(body).toContain('tocsin_ledger_discrepancies{sink="soc"} 0\n')
+  expect(body).toContain('tocsin_ledger_discrepancies{sink="removed"} 2\n')
+  expect(body).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 1795248004\n')
+  expect(body).toContain('tocsin_retention_kept_bytes 1234\n')
+})

@@ -10,6 +10,7 @@ import {
 import type { Book } from '../../../src/ledger/book.ts'
 import {
   holdOrphan,
+  overflowItems,
   peekCollection,
   releaseDetail,
   returnOrphans,
@@ -18,8 +19,22 @@ import {
 } from '../../../src/ledger/collecting.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { sinksOf } from '../../../src/ledger/due.ts'
-import { pendingStates, readPayload, scanRecords, type Item } from '../../../src/ledger/records.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { unsealMessage } from '../../../src/digest/unseal-message.ts'
+import { divertItem } from '../../../src/ledger/redirect.ts'
+import {
+  pendingStates,
+  readItems,
+  readPayload,
+  scanRecords,
+  type Item,
+} from '../../../src/ledger/records.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -58,6 +73,7 @@ type Step = { twice: boolean; batches: boolean } & (
       malformed: string[]
     }
   | { do: 'begin' | 'begin any' | 'hold' | 'replay' | 'discard' | 'release'; place: number }
+  | { do: 'unseal' | 'divert' | 'overflow'; place: number }
   | { do: 'settle'; place: number; outcome: Outcome }
   | { do: 'seal'; sink: string; count: number }
   | { do: 'return'; sink: string }
@@ -101,6 +117,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       ...always,
       do: fc.constantFrom('begin any', 'hold', 'replay', 'discard', 'release'),
+      place,
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      ...always,
+      do: fc.constantFrom('unseal', 'divert', 'overflow'),
       place,
     }),
   },
@@ -185,6 +209,20 @@ async function perform(rehearsal: Rehearsal, next: Step): Promise<void> {
         10,
       )
       return undefined
+    case 'unseal': {
+      const sealed = (await dueRefs(book)).filter((ref) => ref.startsWith('b:'))
+      const ref = pick(sealed, next.place)
+      return ref === undefined ? undefined : unseal(book, ref, modes)
+    }
+    case 'divert': {
+      const ref = pick(await everyRef(rehearsal.book), next.place)
+      return ref === undefined ? undefined : divert(book, ref)
+    }
+    case 'overflow': {
+      const ref = pick(await everyRef(rehearsal.book), next.place)
+      if (ref !== undefined) await overflowItems(book, [ref])
+      return undefined
+    }
     case 'release':
       return release(book, pick(uids, next.place)!, modes)
     case 'replay':
@@ -207,6 +245,18 @@ async function takePage(book: Book, next: Extract<Step, { do: 'page' }>): Promis
   )
   const waits = next.batches ? { batchWaitMs: 1_000 } : {}
   await takeIn(book, routedEvents, { feed: next.feed, malformed, ...waits })
+}
+
+/** As if whatever is being sent had died. */
+async function unseal(book: Book, ref: string, modes: SinkModes): Promise<void> {
+  const batchWaitMs = modes[ref.split(':')[2]!] || undefined
+  await unsealMessage(book, ref, { books: [book], staleMs: 0, batchWaitMs, places: {} })
+}
+
+async function divert(book: Book, ref: string): Promise<void> {
+  const [found] = await readItems(book, [ref])
+  const targets = [{ sink: 'oncall', destination: 'oncall:b', batchWaitMs: undefined }]
+  if (found) await divertItem(book, found, { to: 'oncall', targets, staleMs: 0 })
 }
 
 async function release(book: Book, uid: string, modes: SinkModes): Promise<void> {
@@ -323,6 +373,7 @@ test('whatever happens in whatever order, executed once or twice, the book stays
           expect(await faultsOf(book)).toEqual([])
           expect(rehearsal.unsaid).toEqual([])
         }
+        await expectNothingStranded(book)
       },
     ),
     { numRuns: 80, interruptAfterTimeLimit: 60_000 },

@@ -19,7 +19,15 @@ async function toldOf(rig: NoticesRig): Promise<string[]> {
   return records.map(({ uid }) => uid.replace('notice/tocsin/', '').replace(/-\d+-/, ' '))
 }
 
-const down = { name: 'siem', circuit: 'open', deadLetters: 0, paused: undefined } as const
+const well = {
+  name: 'siem',
+  circuit: 'closed',
+  disabled: undefined,
+  deadLetters: 0,
+  paused: undefined,
+} as const
+
+const down = { ...well, circuit: 'open' } as const
 
 test('trouble is told once when it has lasted, once when it is over, and both are accounted for', async () => {
   const rig = await aRig()
@@ -119,16 +127,142 @@ test('what comes and goes within ten minutes is one trouble', async () => {
   expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
 })
 
-test('the circuit of the very sink that takes notices is not told through it', async () => {
+/** Where each notice is or went, and in which state. */
+async function placesOf(rig: NoticesRig): Promise<string[]> {
+  const [names, records] = [await toldOf(rig), await rig.told()]
+  return records.flatMap(({ items }, i) =>
+    items.map(({ destination, state }) => `${names[i]}: ${destination} ${state}`),
+  )
+}
+
+const soc = { ...well, name: 'soc' }
+
+test.each([
+  ['its circuit is open', { ...soc, circuit: 'open' }, 'circuit-open'],
+  [
+    'it is gone',
+    { ...soc, circuit: 'disabled', disabled: { reason: '410', sinceMs: 0 } },
+    'sink-disabled',
+  ],
+  ['it has dead letters', { ...soc, deadLetters: 2 }, 'dead-letters'],
+  ['its digest is overdue', { ...soc, digestDueMs: 0 }, 'digest-overdue'],
+  ['it stays paused', { ...soc, paused: { reason: 'works', sinceMs: 0 } }, 'sink-paused'],
+] as const)(
+  'that of the sink that takes notices %s is told once through another, and so is the end',
+  async (_trouble, troubled, kind) => {
+    const rig = await aRig()
+    const watch = rig.replica()
+    rig.snapshot.sinks = [troubled, down]
+    for (let i = 0; i < 5; i += 1) {
+      if (i === 3) rig.snapshot.sinks = [soc, well]
+      await watch.watchOnce()
+      rig.clock.atMs += 10 * minute
+    }
+    const ofItself = (await placesOf(rig)).filter((place) => place.startsWith(kind))
+    expect(ofItself.filter((place) => place.includes('-soc'))).toEqual(
+      ['begin', 'end'].flatMap((edge) =>
+        ['ann', 'bob'].map((who) => `${kind}-soc ${edge}: oncall:${who} queued`),
+      ),
+    )
+    await expectConservation(rig.book)
+  },
+)
+
+test('of a sink that was down already and is gone now, no end is told while it is gone', async () => {
   const rig = await aRig()
   const watch = rig.replica()
-  rig.snapshot.sinks = [{ ...down, name: 'soc' }, down]
-  for (let i = 0; i < 4; i += 1) {
-    if (i === 2) rig.snapshot.sinks = []
+  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
+    rig.snapshot.sinks = [sink]
+    rig.clock.atMs += 10 * minute
+    await watch.watchOnce()
+  }
+  await look(down)
+  await look(down)
+  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
+  for (let i = 0; i < 3; i += 1) await look({ ...well, circuit: 'disabled', disabled })
+  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'sink-disabled-siem begin'])
+  for (let i = 0; i < 3; i += 1) await look(well)
+  expect(await toldOf(rig)).toEqual([
+    'circuit-open-siem begin',
+    'circuit-open-siem end',
+    'sink-disabled-siem begin',
+    'sink-disabled-siem end',
+  ])
+})
+
+test('of a sink that is gone at once it is not told as well that its circuit is open', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
+  rig.snapshot.sinks = [{ ...well, circuit: 'disabled', disabled }]
+  for (let i = 0; i < 6; i += 1) {
+    if (i === 3) rig.snapshot.sinks = [well]
     await watch.watchOnce()
     rig.clock.atMs += 10 * minute
   }
-  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'circuit-open-siem end'])
+  expect(await toldOf(rig)).toEqual(['sink-disabled-siem begin', 'sink-disabled-siem end'])
+})
+
+test('while its sink takes nothing, other trouble is told through the next that does', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const oncall = { ...well, name: 'oncall', paused: { reason: 'works', sinceMs: rig.clock.atMs } }
+  rig.snapshot.sinks = [{ ...soc, circuit: 'half_open' }, oncall, well]
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
+})
+
+test('a notice that waits for a sink which takes nothing goes to another, and its end follows it', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.sinks = [soc]
+  await watch.watchOnce()
+  rig.snapshot.sinks = [{ ...soc, circuit: 'open' }]
+  rig.clock.atMs += 5 * minute - 1
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: soc queued'])
+  rig.clock.atMs += 1
+  const moved = [
+    'account-refused-main begin: soc diverted',
+    'account-refused-main begin: oncall:ann queued',
+    'account-refused-main begin: oncall:bob queued',
+  ]
+  await Promise.all([watch.watchOnce(), rig.replica().watchOnce()])
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(moved)
+
+  rig.snapshot.sinks = [soc]
+  rig.snapshot.accounts = []
+  for (let i = 0; i < 2; i += 1) {
+    await watch.watchOnce()
+    rig.clock.atMs += 10 * minute
+  }
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual([
+    ...moved,
+    'account-refused-main end: oncall:ann queued',
+    'account-refused-main end: oncall:bob queued',
+  ])
+  await expectConservation(rig.book)
+})
+
+test('where there is no other sink, its dead letters are told through itself, and that it is down only logged', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc'] })
+  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
+    rig.snapshot.sinks = [sink]
+    for (let i = 0; i < 3; i += 1) {
+      await watch.watchOnce()
+      rig.clock.atMs += 10 * minute
+    }
+  }
+  await look({ ...soc, circuit: 'open' })
+  await look(soc)
+  expect(await placesOf(rig)).toEqual([])
+  await look({ ...soc, deadLetters: 1 })
+  expect(await placesOf(rig)).toEqual(['dead-letters-soc begin: soc queued'])
 })
 
 test('the feeds of a refused account are not told one by one', async () => {

@@ -69,7 +69,7 @@ describe('what is left out has its default', () => {
   const { config } = load(fileWith({ sinks: webhook }))
 
   test('of Redis, HTTP and the ledger', () => {
-    expect(config.redis.url.reveal()).toBe('redis://127.0.0.1:6379')
+    expect(config.redis.url?.reveal()).toBe('redis://127.0.0.1:6379')
     expect(config.redis).toMatchObject({ prefix: 'tocsin', allowUnsafe: false })
     expect(config.http).toEqual({ host: '127.0.0.1', port: 9464 })
     const day = 86_400_000
@@ -77,6 +77,7 @@ describe('what is left out has its default', () => {
       dedupeHorizonMs: 90 * day,
       payloadRetentionMs: 14 * day,
       storyRetentionMs: 90 * day,
+      maxBytes: 2 ** 30,
     })
   })
 

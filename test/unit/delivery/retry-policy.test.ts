@@ -12,7 +12,7 @@ const table: Record<SinkReason, [act: string, counts: boolean | undefined, effec
   rejected: ['retry', true, 'fault'],
   invalid: ['dead', undefined, 'answered'],
   unauthorized: ['retry', false, 'broken'],
-  gone: ['retry', false, 'broken'],
+  gone: ['retry', false, 'gone'],
   recipient_refused: ['dead', undefined, 'answered'],
   redirected: ['retry', false, 'broken'],
   forbidden_address: ['retry', false, 'broken'],
@@ -70,11 +70,15 @@ describe('the retry table', () => {
 
   test('nothing is tried after 72 hours, and everything that heals is tried until then', () => {
     for (const reason of reasons) {
-      if (table[reason][0] !== 'retry') continue
+      if (table[reason][0] !== 'retry' || reason === 'gone') continue
       expect(judge(failure(reason, { ageMs: maxAgeMs })).act).toBe('dead')
       const tries = reason === 'rejected' ? 4 : 1_000
       expect(judge(failure(reason, { ageMs: maxAgeMs - 1, tries })).act).toBe('retry')
     }
     expect(judge(failure('rejected', { tries: 5 })).act).toBe('dead')
+  })
+
+  test('what a sink that is gone has waiting never dies of its age', () => {
+    expect(judge(failure('gone', { ageMs: 100 * maxAgeMs })).act).toBe('retry')
   })
 })

@@ -49,6 +49,16 @@ test('whatever the feed says, no text hides, breaks, links or is longer than pro
   )
 })
 
+test('a fallback says how much could not be delivered where, and what sends it there again', () => {
+  const sinceMs = Date.UTC(2026, 10, 21, 4, 12, 7, 900)
+  const message = render([aMember(), aMember()], { undelivered: { sink: 'soc', sinceMs } })
+  expect(message.title).toMatch(/^2 events could not be delivered to soc: 2 \w+ — /)
+  expect(message.subject).toContain('2 events could not be delivered to soc')
+  expect(message.notes).toEqual([
+    'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink soc --since 2026-11-21T04:12:07Z',
+  ])
+})
+
 describe('the title', () => {
   const stealers = ['critical', 'high', 'high'].map((severity) =>
     aMember({ event: aThreatEvent({ severity }) }),

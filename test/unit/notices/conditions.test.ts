@@ -25,7 +25,14 @@ function aFeed(overrides: Partial<Snapshot['feeds'][number]> = {}): Snapshot['fe
 }
 
 function aSink(overrides: Partial<Snapshot['sinks'][number]> = {}): Snapshot['sinks'][number] {
-  return { name: 'soc', circuit: 'closed', deadLetters: 0, paused: undefined, ...overrides }
+  return {
+    name: 'soc',
+    circuit: 'closed',
+    disabled: undefined,
+    deadLetters: 0,
+    paused: undefined,
+    ...overrides,
+  }
 }
 
 function found(overrides: Partial<Snapshot>, afterMs = 5 * minute): Condition[] {
@@ -99,6 +106,33 @@ test.each(['open', 'half_open'] as const)(
     ])
   },
 )
+
+test('a sink that is gone is said at once, with what it answered and since when', () => {
+  const disabled = { reason: 'the receiver answered 410', sinceMs: nowMs - minute }
+  const [gone, open] = found({ sinks: [aSink({ circuit: 'disabled', disabled })] })
+  expect(gone).toMatchObject({
+    id: 'sink-disabled-soc',
+    sinceMs: disabled.sinceMs,
+    waitMs: 0,
+    steadyMs: 0,
+    cause: 'the receiver answered 410; until an operator acts, nothing is sent to it',
+  })
+  expect(open).toMatchObject({ id: 'circuit-open-soc', coveredBy: ['sink-disabled-soc'] })
+})
+
+test('of a sink that is gone, paused or down it is not said as well that its digest is overdue', () => {
+  const [overdue] = found({ sinks: [aSink({ digestDueMs: nowMs - 1 })] })
+  const explaining = found({
+    sinks: [
+      aSink({
+        circuit: 'disabled',
+        disabled: { reason: 'gone', sinceMs: nowMs },
+        paused: { reason: 'maintenance', sinceMs: nowMs },
+      }),
+    ],
+  })
+  expect(overdue?.coveredBy.toSorted()).toEqual(explaining.map(({ id }) => id).toSorted())
+})
 
 test('dead letters are trouble until none is left, and are counted', () => {
   expect(found({ sinks: [aSink({ deadLetters: 3 })] })).toMatchObject([

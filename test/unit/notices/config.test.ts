@@ -22,8 +22,12 @@ test('without the sections nobody is told and nothing is tested', () => {
 
 test('trouble is told after five minutes, and the canary comes each hour, unless the file says otherwise', () => {
   const { config } = load('notices: {sink: ops}\ncanary: {sinks: [siem]}')
-  expect(config.notices).toEqual({ sink: 'ops', afterMs: 300_000 })
-  expect(config.canary).toEqual({ everyMs: 3_600_000, sinks: ['siem'] })
+  expect(config.notices).toEqual({ sink: 'ops', or: undefined, afterMs: 300_000 })
+  expect(config.canary).toEqual({
+    everyMs: 3_600_000,
+    sinks: ['siem'],
+    ping: undefined,
+  })
   const other = load('notices: {sink: ops, after: 1m}\ncanary: {sinks: [siem], every: 5m}').config
   expect(other.notices?.afterMs).toBe(60_000)
   expect(other.canary?.everyMs).toBe(300_000)
@@ -37,4 +41,22 @@ test('a sink for notices or the canary alone is used', () => {
 
 test('replicas that differ in them alone are of one generation', () => {
   expect(load('notices: {sink: ops}').hash).toBe(load('canary: {sinks: [siem]}').hash)
+})
+
+test('a sink named second is used, too', () => {
+  const paths = load('notices: {sink: ops, or: siem}').warnings.map(({ path }) => path)
+  expect(paths).toEqual([])
+})
+
+test('the address of a dead-man switch is a secret', () => {
+  const { config } = load("canary: {sinks: [soc], ping: 'https://ping.example.com/tok-1'}")
+  expect(config.canary?.ping?.url.reveal()).toBe('https://ping.example.com/tok-1')
+  expect(JSON.stringify(config)).not.toContain('tok-1')
+})
+
+test('one that is not encrypted, or private, has to be allowed', () => {
+  const given = (more: string): string =>
+    `canary: {sinks: [soc], ping: 'http://10.0.0.1/tok-1'${more}}`
+  expect(() => load(given(''))).toThrow('canary.ping: not encrypted')
+  expect(load(given(', allow_private: true')).config.canary?.ping?.allowPrivate).toBe(true)
 })

@@ -20,7 +20,7 @@ function rehearse(looks: Look[]): { said: string[]; noted: Noted | undefined } {
   let noted: Noted | undefined
   for (const { atMs, condition, isCovered = false, dies = false } of looks) {
     let step: Step | undefined
-    while ((step = nextStep(noted, condition, { nowMs: atMs, isCovered }))) {
+    while ((step = nextStep(noted, condition, { nowMs: atMs, isCovered, via: 'soc' }))) {
       const uid = `${step.verb} ${noted?.sinceMs}`
       if (step.verb !== 'note' && said.at(-1) !== uid) said.push(uid)
       if (step.verb !== 'note' && dies) break

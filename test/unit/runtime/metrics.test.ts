@@ -6,12 +6,8 @@ import type { WalkReason } from '../../../src/ledger/feed-state.ts'
 import { pendingStates } from '../../../src/ledger/records.ts'
 import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'
-import {
-  helpOf,
-  metricNames,
-  metricTable,
-  type MetricDefinition,
-} from '../../../src/runtime/metrics-table.ts'
+import type { MetricDefinition } from '../../../src/runtime/metrics-kinds.ts'
+import { helpOf, metricNames, metricTable } from '../../../src/runtime/metrics-table.ts'
 import { severityWords } from '../../../src/runtime/metrics-words.ts'
 import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts'
 import type { ServiceReason } from '../../../src/service/service-error.ts'

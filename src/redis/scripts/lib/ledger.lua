@@ -70,6 +70,14 @@ local function collect(id, ref)
   redis.call('ZADD', key('collect', id), string.format('%.3f', now + collected / 1000), ref)
 end
 
+-- Out of where it waits for company; a sink's batch of which nothing is left is not due any more.
+local function leave_collection(ref, item)
+  local was_there = redis.call('ZREM', key('collect', item.y or item.k), ref) == 1
+  if was_there and not item.y and redis.call('EXISTS', key('collect', item.k)) == 0 then
+    unwake('c:' .. item.k)
+  end
+end
+
 local longest_backlog = 15 * 60000 -- what a first poll finds is told by then, however long it lasts
 local state_in = { group = 'group', backlog = 'group', digest = 'digest', held = 'held' }
 
@@ -171,6 +179,7 @@ local function end_item(rid, n, record, item, how)
   end
   local own = item_ref(rid, n, item)
   unwake(own)
+  leave_collection(own, item) -- where it was sent by itself all the same
   move(item, how.outcome)
   item.why = nil
   item.y = nil

@@ -1,0 +1,106 @@
+/** Bounds what waits for a sink: beyond `pending_max` the least severe are given up, of those the oldest. */
+import { severityRank } from '../../events/severity.ts'
+import { pendingOf, readAccounting } from '../../ledger/accounting.ts'
+import type { Book } from '../../ledger/book.ts'
+import { overflowItems } from '../../ledger/collecting.ts'
+import { pendingItems } from '../../ledger/redirect.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Diverter } from './diverter.ts'
+import type { ReliefSink } from './relief-sink.ts'
+
+export interface Overflow {
+  /** Looks at the counters; where there are too many, at every record, and then not again for a while. */
+  relieve(sink: ReliefSink): Promise<void>
+}
+
+export interface OverflowOptions {
+  books: readonly Book[]
+  diverter: Diverter
+  clock: Clock
+  logger: Logger
+  /** Items that were given up. */
+  onOverflow: (sink: string, items: number) => void
+}
+
+/** A scan of all records of a book takes seconds. */
+const betweenScansMs = 60_000
+
+const chunk = 100
+
+interface Waiting {
+  book: Book
+  ref: string
+  rank: number
+  createdAtMs: number
+}
+
+export function createOverflow(options: OverflowOptions): Overflow {
+  const { books, clock } = options
+  const lastScanMs = new Map<string, number>()
+  return {
+    async relieve(sink) {
+      const excess = (await countPending(books, sink.name)) - sink.pendingMax
+      const nowMs = clock.now()
+      if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? 0) < betweenScansMs) return
+      lastScanMs.set(sink.name, nowMs)
+      const least = (await findWaiting(books, sink.name))
+        .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
+        .slice(0, excess)
+      for (const [book, its] of Map.groupBy(least, (waiting) => waiting.book)) {
+        await giveUp(
+          options,
+          sink,
+          book,
+          its.map(({ ref }) => ref),
+        )
+      }
+    },
+  }
+}
+
+async function countPending(books: readonly Book[], sink: string): Promise<number> {
+  const counts = await Promise.all(
+    books.map(async (book) => {
+      const account = (await readAccounting(book)).sinks[sink]
+      return account === undefined ? 0 : pendingOf(account)
+    }),
+  )
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+/** What is in a message already, or being sent, stays. */
+async function findWaiting(books: readonly Book[], sink: string): Promise<Waiting[]> {
+  const found: Waiting[] = []
+  for (const book of books) {
+    for await (const { ref, item } of pendingItems(book, sink)) {
+      if (item.state === 'sending' || item.state === 'batch') continue
+      const { severity, createdAtMs } = item
+      found.push({ book, ref, rank: severityRank(severity), createdAtMs })
+    }
+  }
+  return found
+}
+
+async function giveUp(
+  { diverter, logger, onOverflow }: OverflowOptions,
+  { name, fallback, pendingMax }: ReliefSink,
+  book: Book,
+  refs: string[],
+): Promise<void> {
+  const about = { sink: name, pendingMax }
+  if (fallback !== undefined) {
+    const { length: items } = await diverter.divertItems(book, refs)
+    logger.warn(
+      { ...about, fallback, items },
+      'more than pending_max wait: items go to the fallback',
+    )
+    return
+  }
+  let items = 0
+  for (let at = 0; at < refs.length; at += chunk) {
+    items += await overflowItems(book, refs.slice(at, at + chunk))
+  }
+  onOverflow(name, items)
+  logger.warn({ ...about, items }, 'more than pending_max wait: the least severe are dead letters')
+}

@@ -1,0 +1,120 @@
+/**
+ * What happens to a sink's backlog while nothing can be sent to it, in order: people's items come
+ * together for one message, then all goes to the fallback; and beyond `pending_max` the least severe are
+ * given up. Any replica may do any of it, several at once.
+ */
+import type { Book } from '../../ledger/book.ts'
+import { gatherItems } from '../../ledger/collecting.ts'
+import { waitingRefs } from '../../ledger/due.ts'
+import { parseRef } from '../../ledger/refs.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Logger } from '../../runtime/logger.ts'
+import type { Circuit, CircuitReading } from '../circuit.ts'
+import type { WorkQueue } from '../work-queue.ts'
+import { divertAll } from './divert-all.ts'
+import type { Diverter } from './diverter.ts'
+import { eachPage, type Paging } from './each-page.ts'
+import { createOverflow } from './overflow.ts'
+import type { ReliefSink } from './relief-sink.ts'
+
+export interface Relief {
+  /** One pass over all sinks. */
+  relieveOnce(signal?: AbortSignal, alive?: () => void): Promise<void>
+}
+
+export interface ReliefOptions {
+  sinks: ReadonlyMap<string, ReliefSink>
+  books: readonly Book[]
+  circuit: Pick<Circuit, 'read'>
+  diverter: Diverter
+  queue: Pick<WorkQueue, 'drop'>
+  clock: Clock
+  logger: Logger
+  /** Items that were given up. */
+  onOverflow: (sink: string, items: number) => void
+}
+
+/** A short fault leaves people's single messages single. */
+const gatherAfterMs = 60_000
+
+export function createRelief(options: ReliefOptions): Relief {
+  const { sinks, circuit, clock } = options
+  const overflow = createOverflow(options)
+  return {
+    async relieveOnce(signal = new AbortController().signal, alive = () => undefined) {
+      for (const sink of sinks.values()) {
+        if (signal.aborted) return
+        const reading = await circuit.read(sink.name, clock.now())
+        if (isBlockedFor(reading, clock.now(), gatherAfterMs)) {
+          await gather(options, sink, { goesOn: async () => !signal.aborted, alive })
+        }
+        await divert(options, sink, { signal, alive })
+        await overflow.relieve(sink)
+        alive()
+      }
+    },
+  }
+}
+
+/** Not while a message tries whether the sink is back. */
+function isBlockedFor(
+  { state, openedAtMs, paused }: CircuitReading,
+  nowMs: number,
+  ms: number,
+): boolean {
+  const isOpen = state === 'open' || state === 'disabled'
+  const sinceMs = Math.min(isOpen ? (openedAtMs ?? nowMs) : nowMs, paused?.sinceMs ?? nowMs)
+  return nowMs - sinceMs > ms
+}
+
+async function gather(
+  { books, queue }: ReliefOptions,
+  { name, keptPlaces }: ReliefSink,
+  paging: Paging,
+): Promise<void> {
+  if (Object.keys(keptPlaces).length === 0) return
+  for (const book of books) {
+    const gatherPage = async (refs: readonly string[]): Promise<number> => {
+      const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
+      const gathered = await gatherItems(book, singles, keptPlaces)
+      if (gathered > 0) await queue.drop(book.account, name, singles)
+      return gathered
+    }
+    await eachPage((page) => waitingRefs(book, name, page), gatherPage, paging)
+  }
+}
+
+async function divert(
+  options: ReliefOptions,
+  sink: ReliefSink,
+  { signal, alive }: { signal: AbortSignal; alive: () => void },
+): Promise<void> {
+  const { books, diverter, clock, logger } = options
+  const goesOn = async (): Promise<boolean> => !signal.aborted && (await mayDivert(options, sink))
+  if (!(await goesOn())) return
+  let items = 0
+  for (const book of books) {
+    const work = { book, sink: sink.name, diverter, nowMs: clock.now() }
+    items += await divertAll(work, { goesOn, alive })
+  }
+  const fields = { sink: sink.name, fallback: sink.fallback, items }
+  if (items > 0) logger.warn(fields, 'the sink takes nothing: its items go to the fallback')
+}
+
+/**
+ * A pause is the operator's: nothing goes elsewhere. While a message tries whether the sink is back, and
+ * while the fallback takes nothing either, what waits stays.
+ */
+async function mayDivert(
+  { circuit, clock }: ReliefOptions,
+  { name, fallback, fallbackAfterMs }: ReliefSink,
+): Promise<boolean> {
+  if (fallback === undefined) return false
+  const nowMs = clock.now()
+  const { state, openedAtMs, paused } = await circuit.read(name, nowMs)
+  if (paused !== undefined) return false
+  const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
+  if (state !== 'disabled' && !(state === 'open' && isLong)) return false
+  const other = await circuit.read(fallback, nowMs)
+  return other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
+}

@@ -1,0 +1,63 @@
+/** What has to go so that the rest fits: the oldest settled first, unsettled never (pure). */
+
+/** What was weighed: bytes that cannot go, and bytes that can, by the minute in which they were settled. */
+export interface Weights {
+  unsettledBytes: number
+  settledBytes: Map<number, number>
+}
+
+const minuteMs = 60_000
+
+/** So much of the limit is left after a trim, so that not every walk has to trim. */
+const keptShare = 0.9
+
+export function noWeights(): Weights {
+  return { unsettledBytes: 0, settledBytes: new Map() }
+}
+
+export function addSettled({ settledBytes }: Weights, settledAtMs: number, bytes: number): void {
+  const minute = Math.floor(settledAtMs / minuteMs)
+  settledBytes.set(minute, (settledBytes.get(minute) ?? 0) + bytes)
+}
+
+export function totalOf({ unsettledBytes, settledBytes }: Weights): number {
+  return [...settledBytes.values()].reduce((sum, bytes) => sum + bytes, unsettledBytes)
+}
+
+export interface Cutoff {
+  /** What was settled before goes; ms. */
+  beforeMs: number
+  /** What is left then. */
+  leftBytes: number
+}
+
+/**
+ * undefined: it fits as it is. Never more than needed but for a minute, and more than fits is left only
+ * where all that is settled goes.
+ */
+export function cutoffOf(weights: Weights, maxBytes: number): Cutoff | undefined {
+  let leftBytes = totalOf(weights)
+  if (leftBytes <= maxBytes) return undefined
+  let beforeMs = 0
+  for (const [minute, bytes] of [...weights.settledBytes].toSorted(([a], [b]) => a - b)) {
+    if (leftBytes <= keptShare * maxBytes) break
+    leftBytes -= bytes
+    beforeMs = (minute + 1) * minuteMs
+  }
+  return { beforeMs, leftBytes }
+}
+
+const shortestPauseMs = 60_000
+const longestPauseMs = 3_600_000
+
+/** Until the next walk: half of the time in which it would be full, as it has grown since the last one. */
+export function pauseOf(
+  bytes: number,
+  maxBytes: number,
+  grown: { bytes: number; inMs: number } | undefined,
+): number {
+  if (!grown) return shortestPauseMs
+  const bytesPerMs = Math.max(0, grown.bytes) / Math.max(1, grown.inMs)
+  const fullInMs = bytesPerMs === 0 ? Infinity : Math.max(0, maxBytes - bytes) / bytesPerMs
+  return Math.min(longestPauseMs, Math.max(shortestPauseMs, fullInMs / 2))
+}

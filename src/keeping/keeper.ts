@@ -1,0 +1,118 @@
+/**
+ * Keeps records and payloads within `retention.max_bytes`: the oldest settled ones go first, each with all
+ * that is kept of it; what is not settled never goes. One replica at a time, in small steps.
+ */
+import { randomUUID } from 'node:crypto'
+import type { Book } from '../ledger/book.ts'
+import { infoOfMasters } from '../redis/nodes.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { cutoffOf, noWeights, pauseOf, totalOf, type Weights } from './cutoff.ts'
+import { holdWalk, readKeepingNote, releaseWalk, writeKeepingNote } from './keeping-log.ts'
+import { trimBook, weighBook, type Trimmed } from './walks.ts'
+
+export interface KeeperOptions {
+  books: readonly Book[]
+  maxBytes: number
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  /** Only the active configuration says how much may be kept. */
+  isActive: () => boolean
+  onTrimmed: (trimmed: Trimmed) => void
+}
+
+export interface Keeper {
+  /** Weighs all that is kept, if it is time to, and drops what is too much. Throws what Redis throws. */
+  keepOnce(signal: AbortSignal, alive: () => void): Promise<void>
+}
+
+/** Between two steps of some hundred records, ms. */
+const pauseMs = 5
+
+export function createKeeper(options: KeeperOptions): Keeper {
+  const { redis, keys, clock, isActive } = options
+  const holder = randomUUID()
+  let hasWarned = false
+
+  return {
+    async keepOnce(signal, alive) {
+      if (!hasWarned) await warnOfMemory(options)
+      hasWarned = true
+      const { dueAtMs = 0 } = (await readKeepingNote(redis, keys)) ?? {}
+      if (clock.now() < dueAtMs || !isActive() || !(await holdWalk(redis, keys, holder))) return
+      const mayGoOn = async (): Promise<boolean> => {
+        alive()
+        await clock.sleep(pauseMs, signal)
+        return !signal.aborted && isActive() && holdWalk(redis, keys, holder)
+      }
+      try {
+        await keep(options, mayGoOn)
+      } finally {
+        await releaseWalk(redis, keys, holder)
+      }
+    },
+  }
+}
+
+async function keep(options: KeeperOptions, mayGoOn: () => Promise<boolean>): Promise<void> {
+  const { books, maxBytes, redis, keys, clock } = options
+  const before = await readKeepingNote(redis, keys)
+  const weights = noWeights()
+  for (const book of books) {
+    for await (const _page of weighBook(book, weights)) {
+      if (!(await mayGoOn())) return
+    }
+  }
+  const weighedBytes = totalOf(weights)
+  if (!(await trim(options, weights, mayGoOn))) return
+  const bytes = cutoffOf(weights, maxBytes)?.leftBytes ?? weighedBytes
+  const nowMs = Math.floor(clock.now())
+  const grown = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
+  const dueAtMs = Math.floor(nowMs + pauseOf(bytes, maxBytes, grown))
+  await writeKeepingNote(redis, keys, { endedAtMs: nowMs, bytes, dueAtMs })
+}
+
+/** False: broken off. */
+async function trim(
+  { books, maxBytes, logger, onTrimmed }: KeeperOptions,
+  weights: Weights,
+  mayGoOn: () => Promise<boolean>,
+): Promise<boolean> {
+  const cutoff = cutoffOf(weights, maxBytes)
+  if (!cutoff) return true
+  const sum = { stories: 0, payloads: 0 }
+  for (const book of books) {
+    for await (const trimmed of trimBook(book, cutoff.beforeMs)) {
+      onTrimmed(trimmed)
+      sum.stories += trimmed.stories
+      sum.payloads += trimmed.payloads
+      if (!(await mayGoOn())) return false
+    }
+  }
+  const { beforeMs, leftBytes } = cutoff
+  const fields = {
+    ...sum,
+    settledBefore: new Date(beforeMs).toISOString(),
+    bytes: leftBytes,
+    maxBytes,
+  }
+  if (leftBytes <= maxBytes) logger.info(fields, 'the oldest settled events were dropped')
+  else logger.warn(fields, 'more than retention.max_bytes is not settled: nothing else can go')
+  return true
+}
+
+/** Beyond 70 % of its memory nothing is polled: half of it leaves room for marks, jobs and what waits. */
+async function warnOfMemory({ redis, maxBytes, logger }: KeeperOptions): Promise<void> {
+  const nodes = await infoOfMasters(redis)
+  const limits = nodes.map((node) => Number(node.field('maxmemory') ?? 0))
+  const leastBytes = Math.min(...limits.filter((limit) => limit > 0))
+  if (maxBytes <= leastBytes / 2) return
+  logger.warn(
+    { maxBytes, maxmemory: leastBytes },
+    'retention.max_bytes is more than half of what Redis may use (maxmemory): lower it, or give Redis more',
+  )
+}

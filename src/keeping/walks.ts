@@ -1,0 +1,41 @@
+/** The two walks over the records of a book: one weighs them, one drops those that are too old. */
+import type { Book } from '../ledger/book.ts'
+import { scanRecordIds } from '../ledger/records.ts'
+import { addSettled, type Weights } from './cutoff.ts'
+
+/** Records that one script looks at: it stops everybody else meanwhile. */
+const pageLength = 200
+
+async function* pagesOf(book: Book): AsyncGenerator<string[]> {
+  for await (const ids of scanRecordIds(book)) {
+    for (let at = 0; at < ids.length; at += pageLength) yield ids.slice(at, at + pageLength)
+  }
+}
+
+/** Adds what the book keeps to the weights; yields after each page, so that the caller may pause. */
+export async function* weighBook(book: Book, weights: Weights): AsyncGenerator<void> {
+  for await (const ids of pagesOf(book)) {
+    const answer = (await book.run('weigh-records', book.retention.story, ...ids)) as number[]
+    for (let at = 0; at < answer.length; at += 2) {
+      const [settledAtMs = -1, bytes = 0] = answer.slice(at, at + 2)
+      if (settledAtMs < 0) weights.unsettledBytes += bytes
+      else addSettled(weights, settledAtMs, bytes)
+    }
+    yield
+  }
+}
+
+export interface Trimmed {
+  stories: number
+  payloads: number
+}
+
+/** Drops what was settled before then; yields what each page dropped. */
+export async function* trimBook(book: Book, beforeMs: number): AsyncGenerator<Trimmed> {
+  const { story } = book.retention
+  for await (const ids of pagesOf(book)) {
+    const answer = await book.run('trim-records', Math.floor(beforeMs), story, ...ids)
+    const [stories, payloads] = answer as [number, number]
+    yield { stories, payloads }
+  }
+}

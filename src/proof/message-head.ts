@@ -1,0 +1,39 @@
+import { messageIdOf } from '../digest/seal.ts'
+import type { Book } from '../ledger/book.ts'
+import { parseRef } from '../ledger/refs.ts'
+
+interface Message {
+  messageId: string
+  sink: string
+}
+
+/**
+ * What a sealed message lacks; undefined: nothing. Its head is in one of the books: the message itself, or,
+ * while it is being made, the timer whose turn makes it. So a digest's is in the first account's book.
+ */
+export async function headOf(
+  books: readonly Book[],
+  message: Message,
+): Promise<'message' | 'message_due' | undefined> {
+  for (const book of books) if (await isBeingMade(book, message)) return undefined
+  for (const book of books) {
+    const { messageId, sink } = message
+    if ((await book.redis.exists(book.key('batch', messageId))) === 0) continue
+    const due = await book.redis.zscore(book.key('due', sink), `b:${messageId}:${sink}`)
+    return due === null ? 'message_due' : undefined
+  }
+  return 'message'
+}
+
+async function isBeingMade(book: Book, { messageId, sink }: Message): Promise<boolean> {
+  const timers = await book.redis.zrange(book.key('timers'), '0', '-1')
+  const ids = timers.flatMap((timer) => {
+    const ref = parseRef(timer)
+    return ref.kind === 'gathering' && ref.sink === sink ? [ref.id] : []
+  })
+  const made = ids.map(async (id) => {
+    const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
+    return messageIdOf({ book, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) })
+  })
+  return (await Promise.all(made)).includes(messageId)
+}

@@ -1,0 +1,84 @@
+/** Proves the ledger now and then, one replica at a time, in small steps: nothing else waits for it. */
+import { randomUUID } from 'node:crypto'
+import type { Book } from '../ledger/book.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import { isWhole, type BookProof } from './ledger-proof.ts'
+import { holdProof, readProofNote, releaseProof, writeProofNote } from './proof-log.ts'
+import { proveLedger } from './prove-ledger.ts'
+
+export interface ProofScheduleOptions {
+  books: readonly Book[]
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  /** Only the active configuration has all the accounts that messages are made of. */
+  isActive: () => boolean
+}
+
+export interface ProofSchedule {
+  /** Makes the proof that is due, to its end. Throws what Redis throws. */
+  proveOnce(signal: AbortSignal, alive: () => void): Promise<void>
+}
+
+/** From the end of one proof to the beginning of the next, ms. */
+export const proofEveryMs = 15 * 60_000
+
+/** Between two steps of some hundred records, ms. */
+const pauseMs = 5
+
+export function createProofSchedule(options: ProofScheduleOptions): ProofSchedule {
+  const { books, redis, keys, clock, isActive } = options
+  const holder = randomUUID()
+
+  /** undefined: broken off. */
+  async function prove(signal: AbortSignal, alive: () => void): Promise<BookProof[] | undefined> {
+    const steps = proveLedger(books)
+    for (;;) {
+      const step = await steps.next()
+      if (step.done) return step.value
+      alive()
+      if (!isActive() || !(await holdProof(redis, keys, holder))) return undefined
+      await clock.sleep(pauseMs, signal)
+      if (signal.aborted) return undefined
+    }
+  }
+
+  return {
+    async proveOnce(signal, alive) {
+      const before = await readProofNote(redis, keys)
+      const isDue = clock.now() >= (before?.endedAtMs ?? 0) + proofEveryMs
+      if (!isDue || !isActive() || !(await holdProof(redis, keys, holder))) return
+      try {
+        const proofs = await prove(signal, alive)
+        if (!proofs) return
+        await writeProofNote(redis, keys, proofs, clock.now())
+        tell(options, proofs)
+      } finally {
+        await releaseProof(redis, keys, holder)
+      }
+    },
+  }
+}
+
+/** Findings of each kind that the log names; `tocsin audit --ledger` names more. */
+const logged = 20
+
+function tell({ logger }: ProofScheduleOptions, proofs: readonly BookProof[]): void {
+  for (const proof of proofs) {
+    const { account, records, differences, stranded, dangling } = proof
+    if (isWhole(proof)) {
+      logger.info({ account, records }, 'the ledger adds up')
+      continue
+    }
+    const found = {
+      differences,
+      stranded: stranded.slice(0, logged),
+      dangling: dangling.slice(0, logged),
+    }
+    logger.error({ account, records, ...found }, 'the ledger does not add up')
+  }
+}

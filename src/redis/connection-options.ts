@@ -1,0 +1,91 @@
+/**
+ * The configuration as ioredis takes it. Files with addresses, passwords and certificates are read at
+ * each call: a connection asks before every try, so that what was rotated meanwhile works.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { getCACertificates } from 'node:tls'
+import type { RedisOptions } from 'ioredis'
+import type { RedisConfig, SentinelsConfig } from './config.ts'
+
+export const socketName = 'redis.sock'
+
+type Login = Pick<RedisOptions, 'username' | 'password'>
+type NodeOptions = Login & Pick<RedisOptions, 'tls'>
+
+type SentinelKey = 'sentinels' | 'sentinelUsername' | 'sentinelPassword' | 'sentinelTLS'
+type AddressKey = 'host' | 'port' | 'path' | 'family' | 'db' | 'name' | 'enableTLSForSentinelMode'
+export type AddressOptions = NodeOptions & Pick<RedisOptions, AddressKey | SentinelKey>
+
+/** Where Redis is, and how to sign in there; of a Cluster the latter only. */
+export function addressOptions(config: RedisConfig): AddressOptions {
+  if (config.embedded !== undefined) return { path: join(config.embedded, socketName) }
+  if (config.url !== undefined) return urlOptions(config.url.reveal(), config)
+  const { sentinels } = config
+  return { ...nodeOptions(config), ...(sentinels ? sentinelOptions(sentinels, config) : {}) }
+}
+
+/** How to sign in at each node of several. */
+export function nodeOptions(config: RedisConfig): NodeOptions {
+  return { ...loginOf(config), ...(config.tls === true ? { tls: tlsOf(config) } : {}) }
+}
+
+function urlOptions(text: string, config: RedisConfig): AddressOptions {
+  const url = new URL(text)
+  const query = url.searchParams
+  const db = Number(query.get('db') ?? 0)
+  if (url.protocol === 'unix:') {
+    return { path: decodeURIComponent(url.pathname), db, ...loginOf(config) }
+  }
+  return {
+    host: url.hostname.replaceAll(/^\[|\]$/g, ''),
+    port: Number(url.port || 6379),
+    family: Number(query.get('family') ?? 0),
+    db: url.pathname.length > 1 ? Number(url.pathname.slice(1)) : db,
+    ...(hasLogin(url) ? loginIn(url) : loginOf(config)),
+    ...(url.protocol === 'rediss:' ? { tls: tlsOf(config) } : {}),
+  }
+}
+
+function hasLogin({ username, password }: URL): boolean {
+  return username !== '' || password !== ''
+}
+
+function loginIn({ username, password }: URL): Login {
+  const named = username === '' ? {} : { username: decodeURIComponent(username) }
+  return { ...named, password: decodeURIComponent(password) }
+}
+
+function loginOf({ username, password }: RedisConfig): Login {
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password: password.reveal() }),
+  }
+}
+
+function sentinelOptions(
+  { name, nodes, db, username, password }: SentinelsConfig,
+  config: RedisConfig,
+): AddressOptions {
+  return {
+    sentinels: nodes.map(({ host, port }) => ({ host, port })),
+    name,
+    db,
+    ...(username === undefined ? {} : { sentinelUsername: username }),
+    ...(password === undefined ? {} : { sentinelPassword: password.reveal() }),
+    ...(config.tls === true ? { sentinelTLS: tlsOf(config), enableTLSForSentinelMode: true } : {}),
+  }
+}
+
+function tlsOf({ caFile, certFile, keyFile }: RedisConfig): NonNullable<RedisOptions['tls']> {
+  return {
+    ...(caFile === undefined ? {} : { ca: authorities(caFile) }),
+    ...(certFile === undefined ? {} : { cert: readFileSync(certFile) }),
+    ...(keyFile === undefined ? {} : { key: readFileSync(keyFile) }),
+  }
+}
+
+/** Besides those that are known anyway. */
+function authorities(caFile: string): string[] {
+  return [...getCACertificates('default'), readFileSync(caFile, 'utf8')]
+}

@@ -1,0 +1,58 @@
+-- Finds references that stand where they move nothing: what they name is gone, or in another state. Changes nothing.
+-- KEYS[1]  the account's base
+-- ARGV     place (due | timers | orphans | dead | collect), name ('' | sink | collection), refs
+-- Returns  {ref, gone | other_state, …}
+-- @include lib/ledger.lua
+
+local place, name = ARGV[1], ARGV[2]
+local set = name == '' and key(place) or key(place, name)
+
+local function is_listed(ref)
+  if place == 'orphans' then
+    return redis.call('SISMEMBER', set, ref) == 1
+  end
+  return redis.call('ZSCORE', set, ref) and true or false
+end
+
+local fits = {
+  due = function(item)
+    return not final[item.st] and item.st ~= 'batch' and item.why ~= 'orphaned' and (not item.y or item.why == 'detail')
+  end,
+  orphans = function(item)
+    return item.st == 'held' and item.why == 'orphaned'
+  end,
+  dead = function(item)
+    return item.st == 'dead'
+  end,
+  collect = function(item)
+    return not final[item.st] and (item.y or item.k) == name
+  end,
+}
+
+local function of_item(rid, n)
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if not item then
+    return place ~= 'dead' and 'gone' or nil -- a letter ends with its story
+  end
+  return not fits[place](item) and 'other_state' or nil
+end
+
+local function problem_of(ref)
+  local parts = split_ref(ref)
+  if parts[1] == 'i' then
+    return of_item(parts[2], tonumber(parts[3]))
+  end
+  local target = parts[1] == 'b' and 'batch' or (place == 'timers' and 'gather' or 'collect')
+  return redis.call('EXISTS', key(target, parts[2])) == 0 and 'gone' or nil
+end
+
+local found = {}
+for i = 3, #ARGV do
+  local problem = is_listed(ARGV[i]) and problem_of(ARGV[i])
+  if problem then
+    found[#found + 1] = ARGV[i]
+    found[#found + 1] = problem
+  end
+end
+return found

@@ -1,0 +1,77 @@
+-- Finds pending items that nothing will ever move: each must be where what moves it looks. Changes nothing.
+-- KEYS[1]  the account's base
+-- ARGV     ids of records
+-- Returns  JSON [{r (ref), u (uid), k, st, why?, b? (its message), lacks: due | orphans | collection | timer | message |
+--          message_due | lead (its message's head, unless another account or a collection's turn has that)}]
+-- @include lib/ledger.lua
+
+local function has_due(ref)
+  return redis.call('ZSCORE', due_of(ref), ref) and true or false
+end
+
+local function lack_in_collection(ref, item)
+  if not redis.call('ZSCORE', key('collect', item.y), ref) then
+    return 'collection'
+  end
+  local timer = redis.call('ZSCORE', key('timers'), 'c:' .. item.y .. ':' .. item.k)
+  -- a timer of a collection that says nothing of itself is thrown away
+  local is_known = redis.call('HEXISTS', key('gather', item.y), 'kind') == 1
+  return not (timer and is_known) and 'timer' or nil
+end
+
+-- Of a batch its members; of a summary, whose members are read apart, none.
+local messages = {}
+local function message_of(bid)
+  if messages[bid] == nil then
+    local text = redis.call('GET', key('batch', bid))
+    local members = {}
+    for _, ref in ipairs(text and cjson.decode(text).m or {}) do
+      members[ref] = true
+    end
+    messages[bid] = text and members or false
+  end
+  return messages[bid]
+end
+
+local function lack_in_message(ref, item)
+  local message = item.b and message_of(item.b)
+  local is_member = item.b and (message and message[ref] or redis.call('ZSCORE', key('sealed', item.b), ref))
+  if not is_member then
+    return 'message'
+  end
+  if not message then
+    return 'lead'
+  end
+  return not has_due('b:' .. item.b .. ':' .. item.k) and 'message_due' or nil
+end
+
+-- Among what its sink collects for the next batch, which is due itself.
+local function is_in_batch(ref, item)
+  return item.st == 'queued' and redis.call('ZSCORE', key('collect', item.k), ref) and has_due('c:' .. item.k)
+end
+
+local function lack_of(ref, item)
+  if item.st == 'batch' then
+    return lack_in_message(ref, item)
+  elseif item.why == 'orphaned' then
+    return redis.call('SISMEMBER', key('orphans', item.k), ref) == 0 and 'orphans' or nil
+  elseif item.y and item.why ~= 'detail' then
+    return lack_in_collection(ref, item)
+  elseif has_due(ref) then
+    return nil
+  end
+  return not is_in_batch(ref, item) and 'due' or nil
+end
+
+local found = {}
+for _, rid in ipairs(ARGV) do
+  local record = load_record(rid)
+  for i, item in ipairs(record and record.i or {}) do
+    local ref = item_ref(rid, i - 1, item)
+    local lacks = not final[item.st] and lack_of(ref, item)
+    if lacks then
+      found[#found + 1] = { r = ref, u = record.u, k = item.k, st = item.st, why = item.why, b = item.b, lacks = lacks }
+    end
+  end
+end
+return #found > 0 and cjson.encode(found) or '[]'

@@ -1,0 +1,24 @@
+-- Gathers people's items that would go singly, so that they come in one message. A test goes by itself.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: members [ref], places {destination: place}
+-- Returns  how many were gathered
+-- @include lib/ledger.lua
+
+local ask = cjson.decode(ARGV[1])
+local single = { queued = true, retrying = true }
+local gathered = 0
+for _, ref in ipairs(ask.members) do
+  local place = split_ref(ref)
+  local rid, n = place[2], tonumber(place[3])
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  local gathering = item and ask.places[item.d]
+  if gathering and single[item.st] and not item.y and record.ty ~= 'canary' then
+    open_gathering(gathering)
+    item.y = gathering.id
+    gather(rid, n, item)
+    save_record(rid, record)
+    gathered = gathered + 1
+  end
+end
+return gathered

@@ -1,0 +1,39 @@
+#!lua flags=allow-oom
+-- Drops records that were settled before a time, with payload and letters. Runs when memory is full: it makes room.
+-- KEYS[1]  the account's base
+-- ARGV     settled before (ms), story retention (ms), ids of records
+-- Returns  {stories, payloads}: how many of each
+-- @include lib/ledger.lua
+
+local before, story = tonumber(ARGV[1]), tonumber(ARGV[2])
+
+-- What has no end to its time is not settled.
+local function is_old(rid)
+  local left = redis.call('PTTL', key('rec', rid))
+  return left >= 0 and now + left - story < before
+end
+
+local function drop_letters(rid, record)
+  for i, item in ipairs(record.i) do
+    if item.st == 'dead' then
+      redis.call('ZREM', key('dead', item.k), item_ref(rid, i - 1, item))
+    end
+  end
+end
+
+local stories, payloads, latest = 0, 0, 0
+for i = 3, #ARGV do
+  local rid = ARGV[i]
+  if is_old(rid) then
+    local record = load_record(rid)
+    drop_letters(rid, record)
+    latest = math.max(latest, record.t + 1)
+    stories = stories + redis.call('DEL', key('rec', rid))
+    payloads = payloads + redis.call('DEL', key('pay', rid))
+  end
+end
+-- What was seen first later than this is all there: an audit compares no more than that.
+if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
+  redis.call('SET', key('trimmed'), string.format('%.0f', latest))
+end
+return { stories, payloads }

@@ -1,0 +1,76 @@
+#!lua flags=allow-oom
+-- Takes the members of a sealed message out of it again, some at a time; each keeps its attempts and the risk
+-- that it was accepted. From the first step on nobody sends the message.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: ref, stale (an attempt that began so many ms ago has died), max, bw? (batch wait in ms), places
+--          {destination: place} (where people's items wait for company), facts? (another account's message:
+--          {n, h, rr, x} of its attempts)
+-- Returns  JSON {status: open (a batch: all is done) | going (of a summary) | none (there is no such message) |
+--          busy (it is being sent) | answered (its outcome is known), left, facts, about?}
+-- @include lib/ledger.lua
+
+local ask = cjson.decode(ARGV[1])
+local bid = split_ref(ask.ref)[2]
+local name, sealed = key('batch', bid), key('sealed', bid)
+local text = redis.call('GET', name)
+local batch = text and cjson.decode(text)
+
+if batch and batch.o then
+  return cjson.encode({ status = 'answered' })
+end
+if batch and batch.st == 'sending' and now - batch.at < ask.stale then
+  return cjson.encode({ status = 'busy' })
+end
+
+local function close(message)
+  if message.st == 'sending' then
+    message.rr = (message.rr or 0) + 1
+    remember(message, { n = message.n, at = message.at, o = 'answer lost', r = 'interrupted' })
+  end
+  message.st = 'queued'
+  message.un = true
+  message.tok = nil -- a send that lives on may still say that it was delivered, and nothing else
+end
+
+if batch and not batch.un then
+  close(batch)
+  redis.call('SET', name, cjson.encode(batch))
+end
+local facts = batch or ask.facts or { n = 0 }
+
+local function free(ref)
+  local place = split_ref(ref)
+  local rid, n = place[2], tonumber(place[3])
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if not item or item.st ~= 'batch' or item.b ~= bid then
+    return
+  end
+  local gathering = ask.places[item.d]
+  item.b = nil
+  item.n = math.max(item.n, facts.n)
+  item.h = facts.h or item.h
+  item.x = facts.x
+  item.rr = math.max(item.rr or 0, facts.rr or 0)
+  if gathering then
+    open_gathering(gathering)
+    item.y = gathering.id
+  end
+  enqueue(rid, n, item, ask.bw)
+  save_record(rid, record)
+end
+
+if batch and batch.m then
+  for _, ref in ipairs(batch.m) do
+    free(ref)
+  end
+  redis.call('DEL', name)
+  unwake(ask.ref)
+  return cjson.encode({ status = 'open' })
+end
+for _, ref in ipairs(redis.call('ZRANGE', sealed, 0, ask.max - 1)) do
+  free(ref)
+  redis.call('ZREM', sealed, ref)
+end
+return cjson.encode({ status = batch and 'going' or 'none', left = redis.call('ZCARD', sealed), about = facts.about,
+  facts = { n = facts.n, h = facts.h, rr = facts.rr, x = facts.x } })

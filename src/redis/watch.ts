@@ -1,0 +1,58 @@
+/**
+ * Tells waiting for Redis from a process that hangs: /healthz must not end a replica because Redis is
+ * away, answers nothing, or a Cluster has no master for one of our slots.
+ */
+import { createLoop, type Loop } from '../runtime/loop.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Redis } from './connection.ts'
+
+export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
+  /** When Redis last owed an answer, wall clock ms; 0: never. */
+  lastAwayMs(): number
+}
+
+export interface RedisWatchOptions {
+  redis: Redis
+  /** One key for each slot that the process needs. */
+  keys: () => readonly string[]
+  clock: Clock
+  logger: Logger
+}
+
+const lookEveryMs = 2_000
+const patienceMs = 2_000
+
+export function createRedisWatch({ redis, keys, clock, logger }: RedisWatchOptions): RedisWatch {
+  let awayMs = 0
+  let owed: Promise<void> | undefined
+
+  /** What is owed already is not asked for again: it would pile up. */
+  function ask(): Promise<void> {
+    owed ??= Promise.all(keys().map((key) => redis.exists(key)))
+      .then(() => undefined)
+      .finally(() => (owed = undefined))
+    return owed
+  }
+
+  async function isThere(signal: AbortSignal): Promise<boolean> {
+    if (redis.status !== 'ready') return false
+    const late = clock.sleep(patienceMs, signal).then(() => false)
+    const answered = ask().then(
+      () => true,
+      () => false,
+    )
+    return Promise.race([answered, late])
+  }
+
+  const loop = createLoop({
+    name: 'redis watch',
+    everyMs: lookEveryMs,
+    clock,
+    logger,
+    async tick(signal) {
+      if (!(await isThere(signal))) awayMs = clock.now()
+    },
+  })
+  return { start: () => loop.start(), stop: () => loop.stop(), lastAwayMs: () => awayMs }
+}

@@ -1,0 +1,26 @@
+import { complaintsOf, type Figures } from './run-chaos.ts'
+
+/** What a run found, for a terminal. */
+function renderFigures(figures: Figures): string {
+  const { verdict, recoveryMs, struck } = figures
+  const complaints = complaintsOf(figures)
+  const strikes = Object.entries(struck).map(([name, times]) => `  ${times} × ${name}`)
+  return `${[
+    `${figures.name}: ${figures.replicas} replicas, Redis ${figures.store}, seed ${figures.seed}, ${figures.seconds} s`,
+    ...strikes,
+    `  events ${figures.events}, deliveries due ${verdict.expected}, received ${verdict.received}`,
+    `  lost ${verdict.lost.length}, repeated ${verdict.repeated}, explained ${verdict.explained}, unexplained ${verdict.unexplained.length}`,
+    `  work of killed replicas in hand again after ${seconds(recoveryMs.median)} s (median), at most ${seconds(recoveryMs.most)} s (${recoveryMs.samples} pieces)`,
+    `  all settled ${seconds(figures.settledAfterMs)} s after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
+    `  the ledger compared with itself ${figures.proofs.made} times meanwhile, findings ${figures.proofs.findings.length}`,
+    ...complaints.slice(0, 30).map((line) => `  ${line}`),
+  ].join('\n')}\n`
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1)
+}
+
+export function sayFigures(figures: Figures): void {
+  process.stdout.write(renderFigures(figures))
+}

@@ -1,0 +1,105 @@
+/** What is typed wrongly. `CONFIG` stands for a configuration that is right. */
+import type { BadInput } from './bad-input.ts'
+
+const commands = [
+  'run',
+  'check',
+  'schema',
+  'token test',
+  'feeds list',
+  'feeds pause brand',
+  'audit',
+  'feeds resume brand',
+  'feeds rewind brand',
+  'feeds import',
+  'routes show',
+  'routes explain',
+  'explain paste/x/1',
+  'sinks list',
+  'sinks test soc',
+  'sinks pause soc',
+  'sinks resume soc',
+
+  'sinks move soc',
+  'sinks discard soc',
+  'deliveries resend',
+  'silences list',
+  'silences add a=b',
+  'silences expire 1',
+  'digests preview soc',
+  'digests send soc',
+  'dead-letters list',
+  'dead-letters show 1',
+  'dead-letters replay',
+  'dead-letters discard',
+  'quarantine list',
+  'quarantine show 1',
+  'quarantine replay',
+  'events search',
+  'events get a',
+  'events expand a',
+  'credentials search',
+  'credentials feed 1',
+  'assets create a',
+  'assets replace 1',
+  'assets enable 1',
+  'assets disable 1',
+  'policies create',
+  'policies get a',
+  'policies list',
+  'policies delete a',
+  'alerts get 1',
+  'reports get',
+  'reports wait a',
+  'tenants create',
+]
+
+const wholes = [
+  '',
+  ' ',
+  '-',
+  '--',
+  '---',
+  '-x',
+  '--nonsense',
+  'nonsense',
+  'runn',
+  'RUN',
+  'feeds',
+  'sinks',
+  'feeds nonsense',
+  'events',
+  'plan',
+  'bench',
+  'routes test',
+  '__proto__',
+  'constructor',
+
+  'feeds rewind brand --to yesterday --config CONFIG',
+  'feeds rewind nowhere --to 7d --config CONFIG',
+  'silences add type=~"(" --for 1h --reason x --by me --config CONFIG',
+  'silences add nonsense --for 1h --reason x --by me --config CONFIG',
+  'silences add type="paste" --for soon --reason x --by me --config CONFIG',
+  'sinks test nowhere --config CONFIG',
+  'token test --account nowhere --config CONFIG',
+
+  'events search --keyword a --limit many --config CONFIG',
+  'events search --from ??? --config CONFIG',
+
+  'check CONFIG CONFIG',
+  'check /nowhere/tocsin.yaml',
+  'check .',
+  'assets apply --file /nowhere',
+]
+
+/** Each as the words of one command line. */
+export function badArguments(): BadInput<string[]>[] {
+  const lines = [
+    ...commands.flatMap((command) => [
+      `${command} --nonsense`,
+      `${command} --output xml --config CONFIG`,
+    ]),
+    ...wholes,
+  ]
+  return lines.map((line) => ({ name: `tocsin ${line}`, content: line.split(' ') }))
+}

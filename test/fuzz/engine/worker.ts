@@ -1,0 +1,25 @@
+/** The process in which a target runs: it may hang or die, and whoever started it sees that. */
+import { readFileSync } from 'node:fs'
+import { fuzzLoop, type LoopOptions } from './fuzz-loop.ts'
+import type { TargetModule } from './target.ts'
+
+/** `replay`: a file to run once, instead of the loop. */
+export interface WorkerOptions extends LoopOptions {
+  module: string
+  replay?: string
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions
+const module = (await import(options.module)) as TargetModule
+const send = (message: object): void => void process.send?.(message)
+
+send({ isReady: true })
+if (options.replay === undefined) {
+  await fuzzLoop(module, options, {
+    onProgress: (progress) => send({ progress }),
+    onFinding: (finding) => send({ finding }),
+  })
+} else {
+  await module.fuzz(readFileSync(options.replay))
+}
+process.disconnect?.()

@@ -1,0 +1,21 @@
+/** Every target that is run by name. */
+import type { TargetModule } from './engine/target.ts'
+import * as addresses from './targets/addresses.ts'
+import * as config from './targets/config.ts'
+import * as lucene from './targets/lucene.ts'
+import * as matcher from './targets/matcher.ts'
+import * as messages from './targets/messages.ts'
+import * as pages from './targets/pages.ts'
+import * as text from './targets/text.ts'
+import * as times from './targets/times.ts'
+
+export const targets: Readonly<Record<string, TargetModule>> = {
+  addresses,
+  config,
+  lucene,
+  matcher,
+  messages,
+  pages,
+  text,
+  times,
+}

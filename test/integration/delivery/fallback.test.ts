@@ -1,0 +1,368 @@
+import { expect, test } from 'vitest'
+import { createWorkQueue } from '../../../src/delivery/work-queue.ts'
+import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import { peekCollection, sealBatch } from '../../../src/ledger/collecting.ts'
+import { sinksOf } from '../../../src/ledger/due.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import { endedItems, resendItem } from '../../../src/ledger/redirect.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { everyMorning } from '../../support/digest-rig.ts'
+import { dieAt, uids } from '../../support/gathering.ts'
+import {
+  expectConservation,
+  redisForTests,
+  routed,
+  takeIn,
+  waitingIn,
+} from '../../support/ledger.ts'
+import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/relief.ts'
+
+const tests = redisForTests()
+
+async function show(rig: ReliefRig, sink: string, count: number, severity = 'high'): Promise<void> {
+  const events = uids(count).map((event) => routed({ ...event, severity }, [sink]))
+  await takeIn(rig.book, events, sink === 'siem' ? { batchWaitMs: 1_000 } : {})
+}
+
+async function sealedBatch({ book }: ReliefRig): Promise<string> {
+  const waiting = await peekCollection(book, 'siem', 100)
+  const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
+  return (await sealBatch(
+    book,
+    batch,
+    waiting.map(({ ref }) => ref),
+  ))!
+}
+
+async function itemsOf(book: Book, n = 0): Promise<Item[]> {
+  const record = await readRecord(book, book.digests.recordId(`paste/site/${n}`))
+  return record!.items
+}
+
+/** Every pending item of a sink that nothing in Redis would ever bring up again. */
+async function expectNothingWaits(rig: ReliefRig, sink: string): Promise<void> {
+  const { sinks } = await expectConservation(rig.book)
+  expect(waitingIn(sinks[sink])).toEqual({})
+  expect(await rig.book.redis.zrange(rig.book.key('due', sink), '0', '-1')).toEqual([])
+}
+
+async function resendAll({ book }: ReliefRig, sink: string): Promise<number> {
+  let count = 0
+  for await (const { ref } of endedItems(book, sink, 0)) {
+    const outcome = await resendItem(book, ref, { batchWaitMs: undefined, by: 'test' })
+    count += outcome === 'done' ? 1 : 0
+  }
+  return count
+}
+
+test('what waits for a machine goes to its fallback item by item, once its circuit is open for long', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 3)
+  await rig.down('siem', fallbackAfterMs - 5_000)
+  await rig.relieve()
+  expect((await expectConservation(rig.book)).sinks['lake']).toBeUndefined()
+  await rig.down('siem', fallbackAfterMs)
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+  await rig.deliverDue('lake')
+  expect(rig.sinks.lake.received.flatMap(({ members }) => members)).toHaveLength(3)
+  const [item, other] = await itemsOf(rig.book)
+  expect(item).toMatchObject({ state: 'diverted', rule: 'fallback to lake' })
+  expect(other).toMatchObject({ sink: 'lake', state: 'delivered' })
+  await rig.up('siem')
+  await rig.relieve()
+  await rig.deliverDue('siem')
+  expect(rig.sinks.siem.received).toEqual([])
+})
+
+test('nothing goes elsewhere while an operator pauses the sink, a message tries it, or the fallback is down', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 1)
+  await rig.down('siem', fallbackAfterMs)
+  const stays = async (): Promise<void> => {
+    await rig.relieve()
+    expect((await itemsOf(rig.book))[0]).toMatchObject({ state: 'queued' })
+  }
+  await rig.circuit.pause('siem', { reason: 'x', sinceMs: 1 })
+  await stays()
+  await rig.circuit.pause('siem', undefined)
+  await rig.down('lake', 1_000)
+  await stays()
+  await rig.up('lake')
+  await tests.redis.hset(rig.keys.shared('circuit', 'siem'), 'until', 1)
+  await stays()
+})
+
+test('a sink that is gone hands over at once', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 2)
+  await rig.circuit.report('siem', 'gone', 'answered 410')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+  expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ created: 2 })
+})
+
+test('the job of what went is taken back: one that waits for its next try would hold up a resent item', async () => {
+  const { keys, book, sinks } = await aReliefRig(tests)
+  const queue = createWorkQueue(tests.redis, keys, new Map([['siem', sinks.siem]]))
+  const refs = ['i:0a:0:siem', 'i:0b:0:siem']
+  const work = refs.map((ref) => ({ ref, sink: 'siem', severity: 'high', delayMs: 3_600_000 }))
+  await queue.add(book.account, work)
+  await queue.drop(book.account, 'siem', refs.slice(1))
+  expect(await queue.missing(book.account, 'siem', refs)).toEqual(refs.slice(1))
+  await queue.close()
+})
+
+test('people get one message: how many could not be delivered where, and what sends them there', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.book,
+    uids(3).map((event) => rig.event(event, { grouping: { waitMs: 10_000 } })),
+  )
+  await takeIn(
+    rig.book,
+    uids(2, 3).map((event) => routed(event, ['soc'])),
+  )
+  await rig.down('soc', fallbackAfterMs)
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.sinks.oncall.received).toMatchObject([
+    { summary: { kind: 'group', total: 5, undelivered: { sink: 'soc' } } },
+  ])
+  const sinceMs = rig.sinks.oncall.received[0]!.summary!.undelivered!.sinceMs
+  const found: string[] = []
+  for await (const { ref } of endedItems(rig.book, 'soc', sinceMs)) found.push(ref)
+  expect(found).toHaveLength(5)
+})
+
+test('one event alone says so too, and what is critical does not wait for the interval', async () => {
+  const rig = await aReliefRig(tests)
+  const one = async (n: number, severity: string): Promise<number> => {
+    await takeIn(rig.book, [routed({ uid: `paste/site/${n}`, severity }, ['soc'])])
+    await rig.relieve()
+    rig.clock.aheadMs += 16_000
+    return rig.flush()
+  }
+  await rig.circuit.report('soc', 'gone')
+  expect(await one(0, 'high')).toBe(1)
+  expect(rig.sinks.oncall.received[0]?.summary).toMatchObject({ total: 1 })
+  expect(await one(1, 'high')).toBe(0)
+  expect(await one(2, 'critical')).toBe(1)
+  expect(rig.sinks.oncall.received[1]?.summary).toMatchObject({ total: 2 })
+})
+
+test('resent once the sink is back, each goes there under its id and stays counted', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 2)
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  await rig.circuit.pause('siem', undefined)
+  expect(await resendAll(rig, 'siem')).toBe(2)
+  await rig.deliverDue('siem')
+  expect(rig.sinks.siem.received).toHaveLength(2)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['siem']).toMatchObject({ created: 2, diverted: 2, replayed: 2, delivered: 2 })
+})
+
+test('a destination that has the event gets no second one', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(rig.book, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
+  await rig.deliverDue('lake')
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  await rig.deliverDue('lake')
+  expect(rig.sinks.lake.received).toHaveLength(1)
+  expect((await expectConservation(rig.book)).sinks['siem']).toMatchObject({ diverted: 1 })
+})
+
+test('a sealed batch is opened: its items go, and a later send says that it may be a repeat', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 3)
+  rig.sinks.siem.next('timeout')
+  await rig.deliver(await sealedBatch(rig))
+  await rig.down('siem', fallbackAfterMs)
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+  expect((await itemsOf(rig.book))[0]).toMatchObject({
+    state: 'diverted',
+    attempts: 1,
+    repeatRisks: 1,
+  })
+  await rig.up('siem')
+  await resendAll(rig, 'siem')
+  await rig.deliverDue('siem')
+  expect(rig.sinks.siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([
+    false,
+    true,
+    true,
+    true,
+  ])
+})
+
+test('a message that is being sent stays; once its process has died, it goes', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 2)
+  const ref = await sealedBatch(rig)
+  await beginAttempt(rig.book, ref, 't', 30_000)
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.book)).sinks['siem'])).toEqual({ batch: 2 })
+  const name = rig.book.key('batch', ref.split(':')[1]!)
+  const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
+  await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+  expect((await itemsOf(rig.book))[0]).toMatchObject({ repeatRisks: 1 })
+})
+
+test('a digest of two accounts is opened in both', async () => {
+  const keys = tests.keys()
+  const books = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]
+  const fallbacks = { oncall: 'lake' }
+  const rig = await aReliefRig(tests, { keys, books, fallbacks, digests: { oncall: everyMorning } })
+  for (const [n, book] of books.entries()) {
+    await takeIn(
+      book,
+      uids(2, 10 * n).map((event) => rig.event(event, { sinks: ['oncall'] })),
+    )
+  }
+  await rig.ensureDigests()
+  rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 2_000 - Date.now()
+  const [ref = ''] = await rig.seal()
+  rig.sinks.oncall.next('timeout')
+  await rig.deliver(ref)
+  await rig.down('oncall', fallbackAfterMs)
+  await rig.relieve()
+  await rig.relieve()
+  for (const book of books) await expectNothingWaits({ ...rig, book }, 'oncall')
+  await rig.deliverDue('lake')
+  expect(rig.sinks.lake.received).toHaveLength(4)
+  expect(rig.sinks.oncall.received).toMatchObject([{ summary: { total: 4 } }])
+})
+
+test('a sealed message for people is opened, and its members keep what may have been accepted', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.book,
+    uids(4).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs += 16_000
+  const [ref = ''] = await rig.seal()
+  rig.sinks.soc.next('timeout')
+  await rig.deliver(ref)
+  await rig.down('soc', fallbackAfterMs)
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+  expect(await tests.redis.exists(rig.book.key('batch', ref.split(':')[1]!))).toBe(0)
+  expect((await itemsOf(rig.book))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
+})
+
+test.each([
+  ['unseal-message', 1],
+  ['unseal-message', 2],
+  ['drop-message', 1],
+  ['redirect-item', 1],
+  ['redirect-item', 3],
+])(
+  'killed before %s number %i it loses nothing, and the next pass goes on',
+  async (script, nth) => {
+    const rig = await aReliefRig(tests)
+    await takeIn(
+      rig.book,
+      uids(4).map((event) => rig.event(event)),
+    )
+    rig.clock.aheadMs += 16_000
+    const [ref = ''] = await rig.seal()
+    await rig.circuit.report('soc', 'gone')
+    dieAt(rig.book, script, nth)
+    await expect(rig.relieve()).rejects.toThrow('killed')
+    await expectConservation(rig.book)
+    await rig.relieve()
+    await expectNothingWaits(rig, 'soc')
+    rig.clock.aheadMs += 16_000
+    await rig.flush()
+    expect(rig.sinks.oncall.received).toMatchObject([{ summary: { total: 4 } }])
+    expect(ref).not.toBe('')
+  },
+)
+
+test('cut off in the middle, and the sink is back: all goes there, in one message', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.book,
+    uids(4).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs += 16_000
+  await rig.seal()
+  await rig.down('soc', fallbackAfterMs)
+  dieAt(rig.book, 'drop-message', 1)
+  await expect(rig.relieve()).rejects.toThrow('killed')
+  await rig.up('soc')
+  await rig.deliverDue('soc')
+  rig.clock.aheadMs += 16_000
+  await rig.flush()
+  expect(rig.sinks.soc.received).toMatchObject([{ summary: { total: 4 } }])
+  await expectNothingWaits(rig, 'soc')
+})
+
+test('members of a turn that was cut off while it sealed go too', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.book,
+    uids(3).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs += 16_000
+  dieAt(rig.book, 'close-seal', 1)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs += 31_000
+  await rig.circuit.report('soc', 'gone')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+})
+
+test('what the retry table gives up goes to the fallback instead of dying', async () => {
+  const rig = await aReliefRig(tests)
+  await show(rig, 'siem', 1)
+  rig.sinks.siem.next('invalid')
+  await rig.deliver(await sealedBatch(rig))
+  await expectNothingWaits(rig, 'siem')
+  await rig.deliverDue('lake')
+  const [item] = await itemsOf(rig.book)
+  expect(item).toMatchObject({ state: 'diverted', history: [{ reason: 'invalid' }] })
+  expect(rig.sinks.lake.received).toHaveLength(1)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['siem']).toMatchObject({ dead: 0, diverted: 1 })
+})
+
+test('two replicas that divert the same backlog divert it once', async () => {
+  const rig = await aReliefRig(tests)
+  const other = await aReliefRig(tests, { keys: rig.keys, books: [rig.book] })
+  await show(rig, 'siem', 8)
+  await sealedBatch(rig)
+  await rig.circuit.report('siem', 'gone')
+  await Promise.all([rig.relieve(), other.relieve()])
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['lake']).toMatchObject({ created: 8 })
+  expect((await sinksOf(rig.book)).toSorted()).toEqual(['lake', 'siem'])
+})
+
+test('what a rule holds, and what waits for its full event, is left where it is', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(rig.book, [routed({ uid: 'paste/site/0' }, ['lake', 'siem'], true)])
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  expect(await itemsOf(rig.book)).toMatchObject([{}, { state: 'held', heldFor: 'detail' }])
+})
+
+test('the test event of a sink tells nothing at its fallback: it stays, and tries the sink', async () => {
+  const rig = await aReliefRig(tests)
+  const events = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['lake', 'siem'])]
+  await takeIn(rig.book, events, { feed: '_tocsin' })
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  expect((await expectConservation(rig.book)).sinks['siem']).toMatchObject({ diverted: 0 })
+})

@@ -1,0 +1,246 @@
+/** `retention.max_bytes`: the oldest settled events make room, and no other. */
+import { describe, expect, test } from 'vitest'
+import { createKeeper, type KeeperOptions } from '../../../src/keeping/keeper.ts'
+import { holdWalk, readKeepingNote, releaseWalk } from '../../../src/keeping/keeping-log.ts'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
+import { trimmedUntilMs } from '../../../src/ledger/trimmed.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import { createLogger, type Logger } from '../../../src/runtime/logger.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { proofOf, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const minuteMs = 60_000
+
+interface Scene {
+  keys: Keys
+  book: Book
+  trimmed: { stories: number; payloads: number }
+  /** One pass, `aheadMs` from now. */
+  keep: (maxBytes: number, given?: Partial<KeeperOptions> & { aheadMs?: number }) => Promise<void>
+}
+
+async function aScene(): Promise<Scene> {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const trimmed = { stories: 0, payloads: 0 }
+  return {
+    keys,
+    book,
+    trimmed,
+    async keep(maxBytes, { aheadMs = 0, ...given } = {}) {
+      const clock = {
+        ...systemClock,
+        now: () => Date.now() + aheadMs,
+        sleep: () => Promise.resolve(),
+      }
+      const keeper = createKeeper({
+        books: [book],
+        maxBytes,
+        redis: tests.redis,
+        keys,
+        clock,
+        logger: silent,
+        isActive: () => true,
+        onTrimmed({ stories, payloads }) {
+          trimmed.stories += stories
+          trimmed.payloads += payloads
+        },
+        ...given,
+      })
+      await keeper.keepOnce(new AbortController().signal, () => undefined)
+    },
+  }
+}
+
+const uidOf = (n: number): string => `paste/site/${n}`
+
+/** Takes one in and settles it as so many minutes ago. */
+async function settled(
+  book: Book,
+  n: number,
+  { agoMinutes, outcome = 'delivered', notes = 'x' }: Settled,
+): Promise<void> {
+  await takeIn(book, [routed({ uid: uidOf(n), notes }, ['soc'])])
+  const id = book.digests.recordId(uidOf(n))
+  const ref = `i:${id}:0:soc`
+  await beginAttempt(book, ref, 't', 60_000)
+  await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
+  const { story, payload } = book.retention
+  await tests.redis.pexpire(book.key('rec', id), story - agoMinutes * minuteMs)
+  await tests.redis.pexpire(book.key('pay', id), payload - agoMinutes * minuteMs)
+}
+
+interface Settled {
+  agoMinutes: number
+  outcome?: 'delivered' | 'dead'
+  notes?: string
+}
+
+/** Which of the first so many have a record, and a payload. */
+async function kept(book: Book, count: number): Promise<string> {
+  const marks = Array.from({ length: count }, async (_none, n) => {
+    const id = book.digests.recordId(uidOf(n))
+    const there = await tests.redis.exists(book.key('rec', id))
+    const content = await tests.redis.exists(book.key('pay', id))
+    return ['-', '?', '+'][there + content] ?? ''
+  })
+  return (await Promise.all(marks)).join('')
+}
+
+async function weighed({ keys, keep }: Scene): Promise<number> {
+  await keep(2 ** 40)
+  const bytes = (await readKeepingNote(tests.redis, keys))?.bytes ?? 0
+  await tests.redis.del(keys.shared('keeping'))
+  return bytes
+}
+
+test('nothing goes while it fits', async () => {
+  const scene = await aScene()
+  for (const n of [0, 1, 2]) await settled(scene.book, n, { agoMinutes: 10 * n })
+  const bytes = await weighed(scene)
+  expect(bytes).toBeGreaterThan(3 * 500)
+  await scene.keep(bytes)
+  expect(await kept(scene.book, 3)).toBe('+++')
+  expect(scene.trimmed).toEqual({ stories: 0, payloads: 0 })
+})
+
+test('the oldest settled go first, story and payload together; what is not settled stays', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  const ages = [10, 50, 30, 40, 20, 60]
+  for (const [n, agoMinutes] of ages.entries()) await settled(book, n, { agoMinutes })
+  await takeIn(book, [routed({ uid: uidOf(6) }, ['soc'])])
+  await takeIn(book, [routed({ uid: uidOf(7) }, ['soc'])])
+  const bytes = await weighed(scene)
+  await scene.keep(Math.floor((bytes * 6) / 8))
+  expect(await kept(book, 8)).toBe('+-+-+-++') // 90 % of six of eight are five
+  expect(scene.trimmed).toEqual({ stories: 3, payloads: 3 })
+  expect((await readKeepingNote(tests.redis, scene.keys))?.bytes).toBeLessThan((bytes * 6) / 8)
+  const [proof] = await proofOf([book])
+  expect(proof).toMatchObject({ differences: [], stranded: [], dangling: [] })
+})
+
+test('a large payload counts for what it is', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  await settled(book, 0, { agoMinutes: 50 })
+  await settled(book, 1, { agoMinutes: 40, notes: 'x'.repeat(100_000) })
+  for (const n of [2, 3, 4]) await settled(book, n, { agoMinutes: 30 - n })
+  await scene.keep(50_000)
+  expect(await kept(book, 5)).toBe('--+++')
+})
+
+test('where more than fits is not settled, all that is settled goes, and the log says so', async () => {
+  const scene = await aScene()
+  const lines: string[] = []
+  const logger = createLogger({
+    level: 'warn',
+    destination: { write: (line) => void lines.push(line) },
+  })
+  await settled(scene.book, 0, { agoMinutes: 5 })
+  for (const n of [1, 2, 3]) await takeIn(scene.book, [routed({ uid: uidOf(n) }, ['soc'])])
+  await scene.keep(1_000, { logger })
+  expect(await kept(scene.book, 4)).toBe('-+++')
+  expect(lines.join('\n')).toContain('more than retention.max_bytes is not settled')
+})
+
+test('a dead letter goes with its event, and is no longer counted', async () => {
+  const scene = await aScene()
+  await settled(scene.book, 0, { agoMinutes: 50, outcome: 'dead' })
+  await settled(scene.book, 1, { agoMinutes: 5, outcome: 'dead' })
+  expect(await countDeadLetters(scene.book, 'soc')).toBe(2)
+  await scene.keep(Math.floor(0.7 * (await weighed(scene))))
+  expect(await kept(scene.book, 2)).toBe('-+')
+  expect(await countDeadLetters(scene.book, 'soc')).toBe(1)
+})
+
+test('what was replayed between the two walks stays', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  await settled(book, 0, { agoMinutes: 50, outcome: 'dead' })
+  await settled(book, 1, { agoMinutes: 40 })
+  const id = book.digests.recordId(uidOf(0))
+  const { run } = book
+  const replaying: Book = {
+    ...book,
+    async run(script, ...args) {
+      if (script === 'trim-records') await tests.redis.persist(book.key('rec', id))
+      return run(script, ...args)
+    },
+  }
+  await scene.keep(100, { books: [replaying] })
+  expect(await kept(book, 2)).toBe('+-')
+})
+
+test('two keepers at once drop no more than one', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  for (let n = 0; n < 40; n += 1) await settled(book, n, { agoMinutes: 100 - n })
+  const bytes = await weighed(scene)
+  await Promise.all([1, 2, 3].map(() => scene.keep(Math.floor(bytes / 2))))
+  const left = (await kept(book, 40)).replaceAll('-', '').length
+  expect(left).toBeGreaterThanOrEqual(17)
+  expect(left).toBeLessThanOrEqual(19)
+  expect(scene.trimmed).toEqual({ stories: 40 - left, payloads: 40 - left })
+})
+
+test('one replica walks at a time', async () => {
+  const scene = await aScene()
+  await settled(scene.book, 0, { agoMinutes: 50 })
+  expect(await holdWalk(tests.redis, scene.keys, 'another')).toBe(true)
+  await scene.keep(100)
+  expect(await kept(scene.book, 1)).toBe('+')
+  await releaseWalk(tests.redis, scene.keys, 'another')
+  await scene.keep(100)
+  expect(await kept(scene.book, 1)).toBe('-')
+})
+
+test('it walks again when it is time to, and not before', async () => {
+  const scene = await aScene()
+  await settled(scene.book, 0, { agoMinutes: 50 })
+  await scene.keep(2 ** 30)
+  const first = await readKeepingNote(tests.redis, scene.keys)
+  await scene.keep(100, { aheadMs: 30_000 })
+  expect(await readKeepingNote(tests.redis, scene.keys)).toEqual(first)
+  await scene.keep(100, { aheadMs: 61_000, isActive: () => false })
+  expect(await kept(scene.book, 1)).toBe('+')
+  await scene.keep(100, { aheadMs: 61_000 })
+  expect(await kept(scene.book, 1)).toBe('-')
+})
+
+test('what was seen after the newest that made room is known to be all there', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  expect(await trimmedUntilMs(book)).toBe(0)
+  await settled(book, 0, { agoMinutes: 50 })
+  const seenMs = (await readRecord(book, book.digests.recordId(uidOf(0))))?.firstSeenMs ?? 0
+  await scene.keep(100)
+  expect(await trimmedUntilMs(book)).toBe(seenMs + 1)
+})
+
+describe('a limit of more than half of what Redis may use', () => {
+  async function warningsWith(maxBytes: number): Promise<string[]> {
+    const lines: string[] = []
+    const logger: Logger = createLogger({
+      level: 'warn',
+      destination: { write: (line) => void lines.push(line) },
+    })
+    await (await aScene()).keep(maxBytes, { logger })
+    return lines
+  }
+
+  test('is told', async () => {
+    await tests.redis.config('SET', 'maxmemory', '200mb')
+    try {
+      expect((await warningsWith(101 * 2 ** 20)).join()).toContain('more than half of what Redis')
+      expect(await warningsWith(99 * 2 ** 20)).toEqual([])
+    } finally {
+      await tests.redis.config('SET', 'maxmemory', '0')
+    }
+    expect(await warningsWith(2 ** 40)).toEqual([])
+  })
+})

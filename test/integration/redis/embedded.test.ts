@@ -1,0 +1,96 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { holdRedis, type HeldRedis } from '../../../src/redis/embedded/embedded-redis.ts'
+import { silent } from '../../support/ledger.ts'
+import { until } from '../../support/rehearsal.ts'
+import { startDaemon } from '../cli/daemon.ts'
+import { aFile, tocsin } from '../cli/tocsin.ts'
+import { aScene } from './scene.ts'
+
+let folder = ''
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'tocsin-embedded-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+function hold(home: string): Promise<HeldRedis> {
+  return holdRedis(
+    { embedded: home, prefix: 'tocsin', allowUnsafe: false },
+    { logger: silent, lasts: true },
+  )
+}
+
+async function pidOf(home: string): Promise<number> {
+  const redis = new Redis({ path: join(home, 'redis.sock'), retryStrategy: () => 50 })
+  try {
+    return Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1])
+  } finally {
+    redis.disconnect()
+  }
+}
+
+test('the daemon keeps its books in it, over a death of the server and a restart of its own', async () => {
+  const home = join(folder, 'data')
+  const held = await hold(home)
+  const scene = await aScene(`{embedded: ${home}}`)
+  try {
+    expect(statSync(home).mode & 0o777).toBe(0o700)
+    expect(readFileSync(join(home, 'redis.conf'), 'utf8')).toContain('port 0')
+    scene.sandbox.addEvents(12)
+    await scene.settled(12)
+    const first = await pidOf(home)
+    process.kill(first, 'SIGKILL')
+    scene.sandbox.addEvents(12)
+    await scene.settled(24)
+    expect(await pidOf(home)).not.toBe(first)
+  } finally {
+    await scene.stop()
+    await held.release()
+  }
+  const file = aFile('tocsin.yaml', scene.yaml)
+  const listed = await tocsin('feeds', 'list', '--output', 'json', '--config', file)
+  expect(listed).toMatchObject({ code: 0, err: '' })
+  expect(listed.out).toMatch(/"new": 24/)
+}, 40_000)
+
+test('a second process joins it, and keeps it up when the first has been killed', async () => {
+  const yaml = (port: number): string => `
+redis: {embedded: ${folder}/data}
+http: {port: ${port}}
+accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_k}}
+feeds: {brand: {type: events, identifier_group: 1}}
+sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/', allow_private: true}}
+route: {sinks: [siem]}
+`
+  const first = await startDaemon(yaml(0))
+  const second = await startDaemon(yaml(0))
+  expect(second.soFar()).not.toContain('embedded redis started')
+  first.child.kill('SIGKILL')
+  await second.says('embedded redis started')
+  await second.says('redis is reachable again')
+  second.child.kill('SIGTERM')
+  expect(await second.ended).toMatchObject({ code: 0, err: '' })
+  await until('nothing of it runs', async () => {
+    const client = new Redis({ path: join(folder, 'data/redis.sock'), retryStrategy: () => null })
+    const gone = await new Promise((resolve) =>
+      client.once('error', () => resolve(true)).once('ready', () => resolve(false)),
+    )
+    client.disconnect()
+    return gone === true
+  })
+}, 40_000)
+
+test('where no redis-server is installed, the line that installs it is said', async () => {
+  const path = process.env['PATH']
+  process.env['PATH'] = folder
+  try {
+    await expect(hold(join(folder, 'data'))).rejects.toThrow(
+      /no redis-server: run this once, then try again: /,
+    )
+  } finally {
+    process.env['PATH'] = path
+  }
+})

@@ -1,0 +1,85 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createLogger } from '../../../src/runtime/logger.ts'
+import { startAclRedis } from '../../support/redis-kinds.ts'
+import { startCluster } from '../../support/redis-cluster.ts'
+import { startRedis } from '../../support/redis.ts'
+import { until } from '../../support/rehearsal.ts'
+import { aFile, tocsin } from '../cli/tocsin.ts'
+import { aScene } from './scene.ts'
+
+const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
+
+/** What the README gives to a user of its own, without its name and password. */
+function rightsOfReadme(): string {
+  const [, rights = ''] = /ACL SETUSER tocsin on >the-password (.+)/.exec(readme) ?? []
+  return rights
+}
+
+test('a user with the rights of the README, and no others, is enough', async () => {
+  const redis = await startAclRedis(rightsOfReadme())
+  const scene = await aScene(redis.yaml)
+  try {
+    scene.sandbox.addEvents(12)
+    await scene.settled(12)
+    const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
+    const file = aFile('tocsin.yaml', scene.yaml)
+    for (const command of [['explain', uid], ['feeds', 'list'], ['audit'], ['sinks', 'list']]) {
+      expect(await tocsin(...command, '--config', file)).toMatchObject({ code: 0, err: '' })
+    }
+    expect(await redis.admin.call('ACL', 'LOG')).toEqual([])
+    expect(await redis.admin.call('ACL', 'DRYRUN', 'tocsin', 'FLUSHALL')).toContain(
+      'no permissions',
+    )
+  } finally {
+    await scene.stop()
+    await redis.stop()
+  }
+}, 40_000)
+
+test('commands work on a Cluster beside the daemon', async () => {
+  const redis = await startCluster()
+  const scene = await aScene(redis.yaml)
+  try {
+    scene.sandbox.addEvents(12)
+    await scene.settled(12)
+    const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
+    const file = aFile('tocsin.yaml', scene.yaml)
+    for (const command of [['explain', uid], ['feeds', 'list'], ['audit'], ['sinks', 'list']]) {
+      expect(await tocsin(...command, '--config', file)).toMatchObject({ code: 0, err: '' })
+    }
+  } finally {
+    await scene.stop()
+    await redis.stop()
+  }
+}, 40_000)
+
+test('a password that changes while it runs is waited for, and said once', async () => {
+  const redis = await startRedis({ settings: ['requirepass first'], mayCrash: true })
+  const file = aFile('password', 'first')
+  const lines: string[] = []
+  const logger = createLogger({
+    level: 'warn',
+    destination: { write: (line) => void lines.push(line) },
+  })
+  const scene = await aScene(`{url: '${redis.url}', password_file: ${file}}`, logger)
+  const said = (): number =>
+    lines.filter((line) => line.includes('redis refuses the sign-in')).length
+  try {
+    scene.sandbox.addEvents(12)
+    await scene.settled(12)
+    await redis.restart(['requirepass second'])
+    await until('it says so', () => said() > 0)
+    scene.sandbox.addEvents(12)
+    expect((await fetch(`${scene.url}/healthz`)).status).toBe(200)
+    expect((await fetch(`${scene.url}/readyz`)).status).toBe(503)
+    writeFileSync(file, 'second')
+    await scene.settled(24)
+    expect(said()).toBe(1)
+    expect(lines.join('')).not.toMatch(/first|second/)
+  } finally {
+    await scene.stop()
+    await redis.stop()
+  }
+}, 60_000)

@@ -1,0 +1,64 @@
+/** The whole daemon on a Redis of some kind: what goes in, what arrives, what the books say. */
+import { expect } from 'vitest'
+import type { App } from '../../../src/app.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Logger } from '../../../src/runtime/logger.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { expectConservation } from '../../support/ledger.ts'
+import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'
+
+export interface Scene {
+  sandbox: Sandbox
+  replica: App
+  /** The configuration, for a command beside the daemon. */
+  yaml: string
+  /** Where /healthz is. */
+  url: string
+  /** How many different events have arrived. */
+  arrived(): number
+  /** Until that many have arrived, and the books agree. */
+  settled(count: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A key in the slot of the account's ledger, and one in that of the queues. */
+export const keyOfSlot = { ledger: '{tocsin:main}', queues: '{tocsin}' }
+
+export async function aScene(redis: string, logger?: Logger): Promise<Scene> {
+  const sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 50, basic: 50 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+  })
+  const yaml = `
+redis: ${redis}
+http: {port: 0}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s}}
+sinks: {siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}}
+route: {sinks: [siem]}
+`
+  const replica = aReplica(yaml, logger)
+  const arrived = (): number =>
+    new Set(sandbox.received.webhook.flatMap((message) => message.uids)).size
+  const { url } = await replica.start()
+  return {
+    sandbox,
+    replica,
+    yaml,
+    url,
+    arrived,
+    async settled(count) {
+      await until(`${count} events arrive`, () => arrived() === count, 40_000)
+      await until('all is settled', () => nothingPending(replica))
+      await expectConservation(replica.books[0]!)
+      const { feeds, sinks } = await readAccounting(replica.books[0]!)
+      expect(feeds['brand']).toMatchObject({ new: count })
+      expect(sinks['siem']).toMatchObject({ created: count, delivered: count })
+    },
+    async stop() {
+      await replica.stop()
+      await sandbox.close()
+    },
+  }
+}

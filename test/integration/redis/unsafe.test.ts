@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { startCluster } from '../../support/redis-cluster.ts'
+import { startSentinels } from '../../support/redis-sentinel.ts'
+import type { RedisRig } from '../../support/redis-kinds.ts'
+import { aFile, tocsin, type Ended } from '../cli/tocsin.ts'
+
+const rest = `
+http: {port: 0}
+accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_k}}
+feeds: {brand: {type: events, identifier_group: 1}}
+sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/', allow_private: true}}
+route: {sinks: [siem]}
+`
+
+test.each([
+  [
+    'a replica behind sentinels',
+    () => startSentinels({ replicaSettings: ['maxmemory-policy allkeys-lru'] }),
+    /redis\.sentinels: this Redis may lose events: 127\.0\.0\.1:\d+ may evict keys/,
+  ],
+  [
+    'one master of a Cluster',
+    () => startCluster({ thirdSettings: ['appendonly no'] }),
+    /redis\.cluster: this Redis may lose events: 127\.0\.0\.1:\d+ keeps no append-only file/,
+  ],
+] as [string, () => Promise<RedisRig>, RegExp][])(
+  '%s that may lose events is refused by name',
+  async (_what, start, said) => {
+    const redis = await start()
+    try {
+      const file = aFile('tocsin.yaml', `redis: ${redis.yaml}\n${rest}`)
+      const { code, err } = await tocsin('run', '--config', file)
+      expect(err).toMatch(said)
+      expect(code).toBe(2)
+    } finally {
+      await redis.stop()
+    }
+  },
+  40_000,
+)
+
+test('places that are not there are named, with what to correct', async () => {
+  const [sentinels, cluster] = await Promise.all(
+    ["{sentinels: {name: m, nodes: ['127.0.0.1:1']}}", "{cluster: ['127.0.0.1:1']}"].map(feedsList),
+  )
+  expect(sentinels!.err).toBe(
+    'redis.sentinels: Redis "m" of 127.0.0.1:1 is not reachable (failed to connect to sentinel 127.0.0.1:1 because Connection is closed.); start it, or correct redis.sentinels\n',
+  )
+  expect(cluster!.err).toBe(
+    'redis.cluster: the Cluster of 127.0.0.1:1 is not reachable (no answer in time); start it, or correct redis.cluster\n',
+  )
+})
+
+test('a login that sentinels or a Cluster refuse, and a master they do not know, are named', async () => {
+  const sentinels = await startSentinels()
+  const cluster = await startCluster()
+  try {
+    const asked = [
+      sentinels.yaml.replace('password: sentinel-', 'password: wrong-'),
+      sentinels.yaml.replace(/password: rig-.*}/, 'password: guess-work}'),
+      sentinels.yaml.replace('name: rig', 'name: other'),
+      cluster.yaml.replace(/password: .*}/, 'password: guess-work}'),
+      cluster.yaml.replace(/, password: .*}/, '}'),
+    ]
+    const said = (await Promise.all(asked.map(feedsList))).map(({ err }) => err)
+    expect(said[0]).toMatch(/^redis.sentinels: .* refuses this user or password \(WRONGPASS\)/)
+    expect(said[1]).toMatch(/^redis.sentinels: .* refuses this user or password \(WRONGPASS\)/)
+    expect(said[2]).toMatch(/^redis.sentinels: .*the sentinels know no master of this name/)
+    expect(said[3]).toMatch(/^redis.cluster: .* refuses this user or password \(WRONGPASS\)/)
+    expect(said[4]).toMatch(/^redis.cluster: .* asks for a password \(NOAUTH\)/)
+    expect(said.join('')).not.toContain('guess-work')
+  } finally {
+    await sentinels.stop()
+    await cluster.stop()
+  }
+}, 20_000)
+
+function feedsList(redis: string): Promise<Ended> {
+  return tocsin('feeds', 'list', '--config', aFile('tocsin.yaml', `redis: ${redis}\n${rest}`))
+}

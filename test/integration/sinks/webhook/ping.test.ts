@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { secretFromText } from '../../../../src/runtime/secret.ts'
+import { sendPing } from '../../../../src/sinks/webhook/ping.ts'
+import { anHttpServer, aTcpServer, failureOf } from './harness.ts'
+
+test('2xx is success, and the request says who asks', async () => {
+  const server = await anHttpServer()
+  server.script({ status: 204 })
+  await sendPing({ url: secretFromText(`${server.url}/p`), allowPrivate: true })
+  expect(server.requests).toMatchObject([{ method: 'GET', headers: { 'user-agent': 'tocsin' } }])
+})
+
+test('a switch that does not answer in time is given up', async () => {
+  const server = await anHttpServer()
+  server.script('hang')
+  const target = { url: secretFromText(server.url), allowPrivate: true }
+  const error = await failureOf(sendPing(target, { timeoutMs: 50 }))
+  expect(error).toMatchObject({ reason: 'timeout' })
+})
+
+test('a private address is asked only where that is allowed, and clear text likewise', async () => {
+  const server = await aTcpServer()
+  const ping = (url: string): Promise<void> =>
+    sendPing({ url: secretFromText(url), allowPrivate: false })
+  const refused = await failureOf(ping(`https://127.0.0.1:${server.port}/tok-1`))
+  expect(refused).toMatchObject({ reason: 'forbidden_address' })
+  const named = await failureOf(ping(`https://localhost:${server.port}/tok-1`))
+  expect(named).toMatchObject({ reason: 'forbidden_address' })
+  const clear = await failureOf(ping(`http://127.0.0.1:${server.port}/tok-1`))
+  expect(clear).toMatchObject({ reason: 'misconfigured' })
+  expect(`${refused.message} ${named.message} ${clear.message}`).not.toContain('tok-1')
+  expect(server.connections()).toBe(0)
+})
+
+test('nothing stays open after a ping', async () => {
+  const server = await anHttpServer()
+  await sendPing({ url: secretFromText(server.url), allowPrivate: true })
+  await expect.poll(() => server.openConnections()).toBe(0)
+})

@@ -1,0 +1,174 @@
+/** Answers of the service and of sinks that are too much, too deep, or no text: nothing falls over them. */
+import { createServer, type ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { mapTexts } from '../../src/cli/query/reveal.ts'
+import { canonicalJson } from '../../src/feeds/canonical-json.ts'
+import { maskDetail } from '../../src/feeds/mask-secrets.ts'
+import { parseItem } from '../../src/feeds/parse-item.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { secretFromText } from '../../src/runtime/secret.ts'
+import { readAnswer } from '../../src/service/read-answer.ts'
+import { ServiceError } from '../../src/service/service-error.ts'
+import { createTransport } from '../../src/service/transport/transport.ts'
+import { wireFullEvent } from '../../src/service/wire/events.ts'
+import { wireSearchPage, type WireSearchPage } from '../../src/service/wire/page.ts'
+import { answerText } from '../../src/sinks/slack/answer-text.ts'
+import { isAccepted } from '../../src/sinks/slack/slack-failure.ts'
+import { postToSlack } from '../../src/sinks/slack/slack-client.ts'
+import { SinkError } from '../../src/sinks/sink.ts'
+import { anAccount } from '../support/replica.ts'
+
+async function serving(answer: (response: ServerResponse) => void): Promise<string> {
+  const asked: unknown[] = []
+  const server = createServer((request, response) => {
+    asked.push(request.headers)
+    request.resume().on('end', () => answer(response))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+describe('an answer of Slack', () => {
+  async function post(encoding: string, packed: Uint8Array): Promise<unknown> {
+    const url = await serving((response) => {
+      response.writeHead(200, { 'content-encoding': encoding }).end(packed)
+    })
+    const config = {
+      name: 'soc',
+      type: 'slack',
+      url: secretFromText(url),
+      limitPerSecond: 1,
+      allowPrivate: true,
+      digest: undefined,
+      reveal: false,
+    } as const
+    const options = { signal: AbortSignal.timeout(10_000), timeoutMs: 10_000, clock: systemClock }
+    return postToSlack(config, { text: 'x' }, options).catch((error: unknown) => error)
+  }
+
+  const packers: [string, (text: Buffer) => Uint8Array][] = [
+    ['gzip', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['gzip, gzip', (text) => gzipSync(gzipSync(text))],
+  ]
+
+  test.each(packers)('in %s that unpacks to more than 64 KiB is none', async (encoding, pack) => {
+    // trimmed it would be `ok`
+    const failed = await post(encoding, pack(Buffer.from(`ok${' '.repeat(5_000_000)}`)))
+    expect(failed).toBeInstanceOf(SinkError)
+    expect(failed).toMatchObject({ reason: 'rejected' })
+  })
+
+  test.each(packers)('in %s that is short is read', async (encoding, pack) => {
+    expect(isAccepted((await post(encoding, pack(Buffer.from('ok')))) as never)).toBe(true)
+  })
+
+  test('is read no further than the limit', async () => {
+    let taken = 0
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) yield new Uint8Array(1_000).fill((taken += 1))
+    }
+    await expect(answerText(endless(), 10_000)).rejects.toMatchObject({
+      code: 'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+    })
+    expect(taken).toBe(11)
+  })
+})
+
+function answerOf(body: string): Parameters<typeof readAnswer>[0] {
+  return { status: 200, headers: {}, body, sentAtMs: 0 }
+}
+
+const good = '{"metadata":{"uid":"paste/x/good","severity":"high"}}'
+
+describe('an answer of the service', () => {
+  test.each([
+    ['lists', '['.repeat(100_000), ']'.repeat(100_000)],
+    ['objects', '{"a":'.repeat(100_000), '}'.repeat(100_000)],
+    ['objects under odd names', '{"__proto__":'.repeat(100_000), '}'.repeat(100_000)],
+  ])('that holds 100,000 %s in each other is cut where nobody looks', (_kind, open, close) => {
+    const deep = `${open}1${close}`
+    const raw = `{"metadata":{"uid":"paste/x/deep"},"more":${deep}}`
+    const page = readAnswer(answerOf(`{"items":[${raw},${deep},${good}]}`), wireSearchPage)
+    expect(page.items.at(-1)).toEqual(JSON.parse(good))
+    expect(page.items.map((item) => parseItem(item).ok)).toEqual([true, false, true])
+    expect(JSON.stringify(page)).toContain('…')
+    expect(canonicalJson(page.items[1])).toContain('…')
+    const full = readAnswer(answerOf(`{"data":{"deep":${deep}}}`), wireFullEvent)
+    for (const walked of [mapTexts(full, (text) => text), maskDetail(full.data ?? {})]) {
+      expect(JSON.stringify(walked)).toContain('…')
+    }
+    expect(({} as Record<string, unknown>)['a']).toBeUndefined()
+  })
+
+  test('with numbers beyond all measure sets aside the item that needs one, and goes on', () => {
+    const page = readAnswer(
+      answerOf(
+        `{"items":[{"metadata":{"uid":"paste/x/1"},"identifiers":[{"id":1e999,"name":"a"}]},${good}]}`,
+      ),
+      wireSearchPage,
+    )
+    expect(page.items.map((item) => parseItem(item).ok)).toEqual([false, true])
+    const full = readAnswer(answerOf('{"data":{"size":-1e999}}'), wireFullEvent)
+    expect(JSON.stringify(maskDetail(full.data ?? {}))).toBe('{"size":null}')
+  })
+
+  test('that is no UTF-8 is read with what is wrong replaced', async () => {
+    const [before = '', after = ''] = good.replace('good', 'a§').split('§')
+    const bytes = [
+      Buffer.from(`{"items":[${before}`),
+      Buffer.from([0xff, 0xc0, 0xaf, 0xed, 0xa0, 0x80]),
+    ]
+    const url = await serving((response) =>
+      response.end(Buffer.concat([...bytes, Buffer.from(`${after}]}`)])),
+    )
+    const { items } = await pageFrom(url)
+    const parsed = parseItem(items[0])
+    expect(parsed).toMatchObject({
+      ok: true,
+      event: { uid: expect.stringMatching(/^paste\/x\/a\uFFFD+$/) },
+    })
+  })
+
+  test('that is packed although nobody asked for it is not unpacked', async () => {
+    const url = await serving((response) => {
+      const packed = brotliCompressSync(
+        Buffer.from(`{"items":[${good}],"x":"${' '.repeat(1_000_000)}"}`),
+      )
+      response.writeHead(200, { 'content-encoding': 'br' }).end(packed)
+    })
+    await expect(pageFrom(url)).rejects.toMatchObject({ reason: 'contract' })
+  })
+
+  test.each(['a\r\nX-Forged: yes', 'a\nb', 'a\0b', 'a\r\n\r\nGET /secret HTTP/1.1\r\n', 'é\u2028'])(
+    'with the token %j reaches no header: the request is not made',
+    async (token) => {
+      let asked = 0
+      const url = await serving((response) => {
+        asked += 1
+        response.end('{"items":[]}')
+      })
+      const failed = await pageFrom(url, token).catch((error: unknown) => error)
+      expect(failed).toBeInstanceOf(ServiceError)
+      expect(String(failed)).not.toContain(token)
+      expect(asked).toBe(0)
+    },
+  )
+
+  async function pageFrom(baseUrl: string, token = 'good'): Promise<WireSearchPage> {
+    const transport = createTransport({ account: anAccount({ baseUrl }) })
+    onTestFinished(() => transport.close())
+    const authorization = `Bearer ${token}`
+    const asked = { method: 'POST', path: '/x', authorization, body: {} } as const
+    return readAnswer(await transport.request(asked), wireSearchPage)
+  }
+})

@@ -1,0 +1,169 @@
+/** Whatever the service, a leak site or a sink writes, a command shows it as text and no terminal acts upon it. */
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { reportError } from '../../src/cli/report-error.ts'
+import { createTerminal } from '../../src/cli/terminal.ts'
+import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
+import { aSocScene } from '../integration/cli/soc-scene.ts'
+import { tocsin, type Ended } from '../integration/cli/tocsin.ts'
+import { redisForTests, takeIn } from '../support/ledger.ts'
+import { startHostileService } from './hostile-service.ts'
+import { actedUpon, allHostileWords as words, hostileWords } from './hostile-words.ts'
+
+const tests = redisForTests()
+
+/** What is wrong with the output: nothing of the words is to be seen, or something of them acts. */
+function faultsOf({ out, err }: Ended): string[] {
+  const shown = `${out}${err}`.replace(/^\uFEFF/, '') // with which a table for spreadsheets begins
+  return [
+    ...(/cleared|owned|forged/.test(shown) ? [] : [`nothing is shown: ${shown}`]),
+    ...(actedUpon.test(shown.replaceAll('\n', '')) ? [JSON.stringify(shown)] : []),
+    ...(/^(?:2026-11-01 ERROR|\{"level")/m.test(shown) ? [`a line is forged: ${shown}`] : []),
+  ]
+}
+
+const uid = 'stealer_log/stealer_logs_live/4711'
+async function aHostileScene(): Promise<ServiceScene> {
+  const service = await startHostileService()
+  onTestFinished(() => service.stop())
+  const scene = await aServiceScene(tests, {
+    undescribed: true,
+    change: (text) =>
+      text.replace(/base_url: "([^"]+)"/, (_found, url: string) => {
+        service.standsBefore(url)
+        return `base_url: "${service.url}"`
+      }),
+  })
+  const stolen = { url: 'a', username: 'b', password: 'c', application: 'd' }
+  scene.sandbox.addEvent({
+    uid,
+    type: 'stealer_log',
+    groupIds: [1042],
+    data: { title: 't', [words]: words, deep: [{ [words]: words }] },
+    highlights: { [words]: [words], content: ['x'] },
+    stolen: { credentials: [stolen] },
+  })
+  scene.sandbox.addCredentials([{ hash: 'x', hashType: null, identifierIds: [77] }])
+  service.says(words)
+  return scene
+}
+
+const tables = ['text', 'json', 'csv']
+
+const asked: [string[], string[]][] = [
+  [
+    ['events', 'search', '--group=1042'],
+    [...tables, 'ndjson'],
+  ],
+  [
+    ['events', 'search', '--group=1042', '--reveal'],
+    ['text', 'json'],
+  ],
+  [
+    ['events', 'get', uid],
+    ['text', 'json'],
+  ],
+  [
+    ['events', 'get', uid, '--reveal'],
+    ['text', 'json'],
+  ],
+  [['events', 'expand', uid, '--field=credentials'], tables],
+  [['events', 'expand', uid, '--field=credentials', '--reveal'], ['text']],
+  [['events', 'legacy-search', '--query=*'], tables],
+  [['credentials', 'feed', '77'], tables],
+  [['credentials', 'feed', '77', '--reveal'], ['text']],
+  [['credentials', 'search', '--domain=example.com'], tables],
+  [['alerts', 'get', '1042'], tables],
+  [['assets', 'disable', '77'], tables],
+  [['assets', 'disable', '999'], ['text']],
+  [['policies', 'create', '--name=p', '--included-keywords=a'], tables],
+  [['policies', 'get', '00000000-0000-4000-8000-000000000000'], ['text']],
+  [['tenants', 'create', '--name=Acme'], tables],
+  [['reports', 'get', '9999'], ['text']],
+  [
+    ['feeds', 'import', '--group=1042'],
+    ['text', 'json'],
+  ],
+  [
+    ['token', 'test'],
+    ['text', 'json'],
+  ],
+]
+
+describe('of what the service says', () => {
+  test.each(asked)('%j shows text', async (args, forms) => {
+    const { run } = await aHostileScene()
+    for (const form of forms) expect(faultsOf(await run(...args, `--output=${form}`))).toEqual([])
+  })
+
+  test('a report is text in lines of its own, and they are only text', async () => {
+    const { run } = await aHostileScene()
+    for (const form of ['text', 'json']) {
+      const { out } = await run('reports', 'get', '9001', `--output=${form}`)
+      expect(out).toContain('cleared')
+      expect(out.replaceAll('\n', '')).not.toMatch(actedUpon)
+    }
+  })
+})
+
+describe('of what the ledger keeps', () => {
+  const event = {
+    uid: 'paste/x/\u202Etxt.exe\u200B',
+    type: words,
+    source: words,
+    severity: words,
+    tags: [words],
+    notes: words,
+    identifiers: [{ id: 77, name: words }],
+    highlights: { [words]: [words], content: [words] },
+  }
+
+  test('every command shows text', async () => {
+    const scene = await aSocScene(tests)
+    await scene.show(['soc', 'siem'], [event])
+    await scene.show(['oncall', 'news'], [{ ...event, uid: 'paste/x/2', severity: 'low' }])
+    await scene.attempt('soc', { outcome: 'dead', reason: 'gone', answer: words })
+    const malformed = [{ uid: event.uid, problem: words, raw: JSON.stringify({ words }) }]
+    await takeIn(scene.book, [], { feed: 'brand', malformed })
+    const run = (...args: string[]): Promise<Ended> => tocsin(...args, ...scene.config)
+    const letters = await run('dead-letters', 'list', '--output=json')
+    const entries = await run('quarantine', 'list', '--output=json')
+    const [letter] = (JSON.parse(letters.out) as { letters: { id: string }[] }).letters
+    const [entry] = (JSON.parse(entries.out) as { items: { id: string }[] }).items
+    for (const form of ['text', 'json']) {
+      for (const args of [
+        ['explain', event.uid],
+        ['dead-letters', 'list'],
+        ['dead-letters', 'show', letter!.id],
+        ['quarantine', 'list'],
+        ['quarantine', 'show', entry!.id],
+        ['routes', 'explain', '--uid', event.uid],
+        ['digests', 'preview', 'oncall'],
+        ['digests', 'preview', 'news'],
+      ]) {
+        expect(faultsOf(await run(...args, `--output=${form}`))).toEqual([])
+      }
+    }
+  })
+
+  test('an id that nobody knows is said as text', async () => {
+    const { config } = await aSocScene(tests)
+    const pasted = words.replaceAll('\n', ' ')
+    for (const noun of [['explain'], ['dead-letters', 'show'], ['quarantine', 'show']]) {
+      expect(faultsOf(await tocsin(...noun, pasted, ...config))).toEqual([])
+    }
+  })
+})
+
+test.each(hostileWords)(
+  'an error that nobody foresaw, with words that %s, shows text',
+  async (_does, said) => {
+    const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    reportError(new Error(said), createTerminal({ input, output, errors }))
+    errors.end()
+    const err = await text(errors)
+    expect(err).toContain('this is a defect of Tocsin')
+    expect(err.replaceAll('\n', '')).not.toMatch(actedUpon)
+  },
+)

@@ -1,0 +1,135 @@
+/** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
+import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
+import { createDiverter, type Diverter } from '../../src/delivery/relief/diverter.ts'
+import { createRelief } from '../../src/delivery/relief/relief.ts'
+import type { ReliefSink } from '../../src/delivery/relief/relief-sink.ts'
+import { fallbackPlace, keptPlace } from '../../src/digest/placement.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { overdueRefs } from '../../src/ledger/due.ts'
+import type { Keys } from '../../src/redis/keys.ts'
+import { createMetrics } from '../../src/runtime/metrics.ts'
+import type { Sink } from '../../src/sinks/sink.ts'
+import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './gathering.ts'
+import { silent, type RedisForTests } from './ledger.ts'
+import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
+
+export interface ReliefRig extends GatheringRig {
+  keys: Keys
+  book: Book
+  circuit: Circuit
+  diverter: Diverter
+  sinks: Record<'soc' | 'siem' | 'oncall' | 'lake', RehearsedSink>
+  relieve(): Promise<void>
+  /** The sink's circuit is open since so long; its next probe is far away. */
+  down(sink: string, sinceMs: number): Promise<void>
+  up(sink: string): Promise<void>
+  /** What workers would do: everything that is due to a sink, once. */
+  deliverDue(sink: string): Promise<void>
+}
+
+export interface ReliefRigOptions {
+  fallbacks?: Record<string, string>
+  pendingMax?: number
+  digests?: GatheringRigOptions['digests']
+  keys?: Keys
+  books?: Book[]
+}
+
+export const fallbackAfterMs = 300_000
+
+/** People are `soc` and `oncall`, machines `siem` (in batches) and `lake`. */
+export async function aReliefRig(
+  tests: RedisForTests,
+  options: ReliefRigOptions = {},
+): Promise<ReliefRig> {
+  const { keys = tests.keys() } = options
+  const { books = [await tests.book({ keys })] } = options
+  const { redis } = tests
+  const batch = { max: 10, waitMs: 1_000, maxBytes: 100_000 }
+  const sinks = {
+    soc: aRehearsedSink('soc', { type: 'slack' }),
+    siem: aRehearsedSink('siem', { batch, measure: () => 1 }),
+    oncall: aRehearsedSink('oncall', { type: 'email' }),
+    lake: aRehearsedSink('lake'),
+  }
+  const circuit = createCircuit(redis, keys)
+  const relieved = relievedAs(Object.values(sinks), options)
+  const queue = { addMade: () => Promise.resolve(), drop: () => Promise.resolve() }
+  const diverter = createDiverter({ sinks: relieved, books, queue, metrics: createMetrics() })
+  const rig = aGatheringRig({
+    redis,
+    keys,
+    books,
+    sinks: Object.values(sinks),
+    diverter,
+    digests: options.digests ?? {},
+    isBlocked: async (sink) =>
+      ['open', 'disabled'].includes((await circuit.read(sink, Date.now())).state),
+  })
+  const relief = createRelief({
+    sinks: relieved,
+    books,
+    circuit: { read: (sink) => circuit.read(sink, Date.now()) },
+    diverter,
+    queue,
+    clock: rig.clock,
+    logger: silent,
+    onOverflow: () => undefined,
+  })
+  const [book] = books
+  return {
+    ...rig,
+    keys,
+    book: book!,
+    circuit,
+    diverter,
+    sinks,
+    relieve: () => relief.relieveOnce(),
+    async down(sink, sinceMs) {
+      const nowMs = rig.clock.now()
+      const times = { until: Date.now() + 3_600_000, opened_at: nowMs - sinceMs }
+      await redis.hset(keys.shared('circuit', sink), times)
+    },
+    async up(sink) {
+      await redis.del(keys.shared('circuit', sink))
+    },
+    async deliverDue(sink) {
+      for (const holder of books) {
+        const refs = await overdueRefs(holder, sink, rig.clock.now(), { offset: 0, count: 100 })
+        for (const ref of refs) if (!ref.startsWith('c:')) await rig.deliver(ref, holder)
+      }
+    },
+  }
+}
+
+export function relievedAs(
+  sinks: readonly Sink[],
+  { fallbacks = { soc: 'oncall', siem: 'lake' }, pendingMax = 1_000 }: ReliefRigOptions,
+): Map<string, ReliefSink> {
+  const collecting = new Map(
+    sinks.map((sink) => [sink.name, { ...sink, isForPeople: sink.type !== 'webhook' }]),
+  )
+  return new Map(
+    sinks.map(({ name, type, destinations, sendTimeoutMs, batch }) => {
+      const other = collecting.get(fallbacks[name] ?? '')
+      const places = destinations.map(({ id }) => [id, keptPlace(id)] as const)
+      const relieved: ReliefSink = {
+        name,
+        fallback: fallbacks[name],
+        fallbackAfterMs,
+        pendingMax,
+        sendTimeoutMs,
+        batchWaitMs: batch?.waitMs,
+        keptPlaces: type === 'webhook' ? {} : Object.fromEntries(places),
+        targets: (severity) =>
+          (other?.destinations ?? []).map(({ id }) => ({
+            sink: other!.name,
+            destination: id,
+            batchWaitMs: other!.batch?.waitMs,
+            place: fallbackPlace(other!, { from: name, destination: id, severity }),
+          })),
+      }
+      return [name, relieved]
+    }),
+  )
+}

@@ -1,0 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** Waits for a condition, looking every 50 ms; says what was waited for when the time is up. */
+export async function until(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+  timeoutMs = 20_000,
+): Promise<void> {
+  const endMs = Date.now() + timeoutMs
+  while (!(await holds())) {
+    if (Date.now() > endMs) throw new Error(`waited ${timeoutMs} ms in vain: ${what}`)
+    await sleep(50)
+  }
+}

@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { addSettled, cutoffOf, noWeights, pauseOf, totalOf } from '../../../src/keeping/cutoff.ts'
+
+const minuteMs = 60_000
+
+interface Kept {
+  settledAtMs: number
+  bytes: number
+}
+
+const kept = fc.array(
+  fc.record({
+    settledAtMs: fc.integer({ min: 0, max: 200 * minuteMs }),
+    bytes: fc.integer({ min: 1, max: 5_000 }),
+  }),
+  { maxLength: 200 },
+)
+
+function sumOf(some: Kept[]): number {
+  return some.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+test('of any ages and sizes the oldest go, enough of them, and none that could stay', () => {
+  const given = fc.record({
+    kept,
+    unsettledBytes: fc.nat(300_000),
+    maxBytes: fc.integer({ min: 1, max: 500_000 }),
+  })
+  fc.assert(
+    fc.property(given, ({ kept: all, unsettledBytes, maxBytes }) => {
+      const weights = { ...noWeights(), unsettledBytes }
+      for (const { settledAtMs, bytes } of all) addSettled(weights, settledAtMs, bytes)
+      const total = sumOf(all) + unsettledBytes
+      expect(totalOf(weights)).toBe(total)
+      const cutoff = cutoffOf(weights, maxBytes)
+      expect(cutoff !== undefined).toBe(total > maxBytes)
+      if (!cutoff) return
+      const left = all.filter(({ settledAtMs }) => settledAtMs >= cutoff.beforeMs)
+      expect(cutoff.leftBytes).toBe(sumOf(left) + unsettledBytes)
+      // within the limit, unless nothing that is settled is left
+      expect(left.length === 0 || cutoff.leftBytes <= 0.9 * maxBytes).toBe(true)
+      const lastMinute = all.filter(
+        ({ settledAtMs }) =>
+          settledAtMs < cutoff.beforeMs && settledAtMs >= cutoff.beforeMs - minuteMs,
+      )
+      const isNeeded = cutoff.leftBytes + sumOf(lastMinute) > 0.9 * maxBytes
+      expect(cutoff.beforeMs === 0 || isNeeded).toBe(true)
+    }),
+  )
+})
+
+describe('the next walk comes', () => {
+  const limit = 1_000_000
+  const hourMs = 3_600_000
+
+  test.each([
+    ['after a minute where nothing is known of the growth', 0, undefined, minuteMs],
+    ['after an hour where nothing grows', 999_999, { bytes: 0, inMs: hourMs }, hourMs],
+    ['after an hour where it shrinks', 10, { bytes: -500, inMs: minuteMs }, hourMs],
+    ['in half of the time that is left', 800_000, { bytes: 100_000, inMs: 600_000 }, 600_000],
+    ['after a minute where it is full', limit + 1, { bytes: 1, inMs: hourMs }, minuteMs],
+  ])('%s', (_when, bytes, grown, expected) => {
+    expect(pauseOf(bytes, limit, grown)).toBe(expected)
+  })
+})
