@@ -38,14 +38,23 @@ function integrityMistakes() {
     .map(([place]) => `${inLock(place)}: no sha512 integrity; remove the entry and run npm install`)
 }
 
-/** Written by npm unless omit-lockfile-registry-resolved is set. */
+/**
+ * Written by npm of all, or with omit-lockfile-registry-resolved of none: then whatever still says where
+ * it comes from comes from elsewhere.
+ */
 function sourceMistakes() {
+  const areOmitted = packages.some(([, { resolved, link }]) => resolved === undefined && !link)
   const hosts = new Set()
   return packages.flatMap(([place, { resolved, link }]) => {
     if (resolved === undefined && !link) return []
     const url = URL.canParse(resolved) ? new URL(resolved) : undefined
     if (url?.protocol !== 'https:') {
       return [`${inLock(place)}: does not come from a registry over https; depend on a version`]
+    }
+    if (areOmitted) {
+      return [
+        `${inLock(place)}: names where it comes from and others do not; remove its "resolved" and run npm install`,
+      ]
     }
     hosts.add(url.host)
     if (hosts.size === 1) return []

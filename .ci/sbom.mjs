@@ -1,5 +1,6 @@
 // Writes what a release is made of, in CycloneDX: every production package of the lock file with its
-// hash and licence. The folder is dist unless named. The same lock gives the same bytes, on any machine.
+// hash and licence. The folder is dist unless named. The same lock gives the same bytes, on any machine
+// and from npm 10 as from npm 11.
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 
@@ -50,6 +51,10 @@ for (const component of [bill.metadata.component, ...bill.components]) {
   // the place in a registry, which may be a mirror of somebody's own; the purl names the package
   component.externalReferences = component.externalReferences.filter(
     ({ type }) => type !== 'distribution',
+  )
+  // npm 10 writes it, npm 11 does not
+  component.properties = component.properties?.filter(
+    ({ name: of }) => of !== 'cdx:npm:package:path',
   )
 }
 

@@ -9,6 +9,7 @@ import {
 import type { Gate } from '../digest/gate.ts'
 import { createDiverter, type Diverter } from '../delivery/relief/diverter.ts'
 import type { Relief } from '../delivery/relief/relief.ts'
+import { createWake, type Wake } from '../delivery/relief/wake.ts'
 import { createReconciler, type Reconciler } from '../delivery/reconciler.ts'
 import { createSendPace } from '../delivery/send-pace.ts'
 import { createSinkWorkers, type SinkWorkers } from '../delivery/sink-workers.ts'
@@ -63,10 +64,11 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
   const silences = createLiveSilences(shared)
   const gate = buildGate(shared, router, () => silences.current())
   const secrets = buildSecrets(shared)
-  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, queue })
+  const wake = createWake({ books: shared.books, circuit, queue, clock, logger })
+  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, queue })
   const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
   const diverter = createDiverter({ sinks: relieved, books: shared.books, queue, metrics })
-  const deliverer = buildDeliverer(shared, { circuit, gate, secrets, diverter })
+  const deliverer = buildDeliverer(shared, { circuit, gate, secrets, diverter, wake })
   const workers = createSinkWorkers({
     ...parts,
     sinks,
@@ -99,7 +101,7 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     workers,
     detailJobs,
     reconciler,
-    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, queue }),
+    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, wake, queue }),
   }
 }
 
@@ -108,7 +110,7 @@ function buildDeliverer(
   {
     secrets,
     ...parts
-  }: { circuit: Circuit; gate: Gate; diverter: Diverter; secrets: LeakedSecrets },
+  }: { circuit: Circuit; gate: Gate; diverter: Diverter; wake: Wake; secrets: LeakedSecrets },
 ): Deliverer {
   const { redis, keys, clock, logger, metrics } = shared
   return createDeliverer({

@@ -10,6 +10,7 @@ import type { DigestFacts } from '../messages/summary.ts'
 import type { Router } from '../routing/router.ts'
 import { createSchedule } from '../runtime/cron-schedule.ts'
 import type { Circuit } from '../delivery/circuit.ts'
+import type { Wake } from '../delivery/relief/wake.ts'
 import type { WorkQueue } from '../delivery/work-queue.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { findBook, type Shared } from './shared.ts'
@@ -19,6 +20,7 @@ export interface FlusherParts {
   router: Router
   gate: Gate
   circuit: Circuit
+  wake: Pick<Wake, 'ensureTried'>
   queue: Pick<WorkQueue, 'add'>
 }
 
@@ -52,7 +54,9 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
       defaultIntervalMs,
     async isBlocked(sink) {
       const { state, paused } = await parts.circuit.read(sink, clock.now())
-      return state === 'open' || state === 'disabled' || paused !== undefined
+      const isShut = state === 'open' || state === 'disabled' || paused !== undefined
+      // one message tries whether the sink is back: what waits for company goes on waiting
+      return isShut || (state === 'half_open' && (await parts.wake.ensureTried(sink)))
     },
     mayHold: () => generation.isActive,
     coverage: () => coverageOf(shared),

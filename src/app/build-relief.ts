@@ -57,7 +57,7 @@ function keptPlaces(sink: CollectingSink | undefined): Record<string, Gathering>
 
 export function buildRelief(
   { books, clock, logger, metrics }: Shared,
-  parts: Pick<ReliefOptions, 'sinks' | 'circuit' | 'diverter' | 'queue'>,
+  parts: Pick<ReliefOptions, 'sinks' | 'circuit' | 'diverter' | 'wake' | 'queue'>,
 ): Relief {
   return createRelief({
     ...parts,

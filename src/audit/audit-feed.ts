@@ -7,6 +7,7 @@ import { sortPage, type Sorting } from '../feeds/sort-page.ts'
 import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
 import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
+import { trimmedUntilMs } from '../ledger/trimmed.ts'
 import { findExtra } from './find-extra.ts'
 import type { AuditResult, AuditWindow, Finding } from './finding.ts'
 import { lookUp, type LedgerWord } from './look-up.ts'
@@ -42,7 +43,10 @@ export async function* auditFeed(
     await note(audit, items)
     yield audit.uids.size
   }
-  const found = await stillUnknown(book, feed.name, [...audit.found.values()])
+  const found = await withoutTrimmed(
+    book,
+    await stillUnknown(book, feed.name, [...audit.found.values()]),
+  )
   const malformed = await stillMalformed(audit)
   await remember(audit, found, malformed)
   const lost = malformed.filter((bad) => hasPassed(audit, before.get(malformedId(book, bad))))
@@ -144,6 +148,14 @@ export async function stillUnknown(
     still.push(...some.filter((_one, place) => words.events[place] !== 'taken'))
   }
   return still
+}
+
+/** What made room while the audit went on is no finding. */
+async function withoutTrimmed(book: Book, findings: Finding[]): Promise<Finding[]> {
+  const trimmedMs = await trimmedUntilMs(book)
+  return findings.filter(
+    ({ why, createdAtMs }) => why !== 'record_gone' || createdAtMs >= trimmedMs,
+  )
 }
 
 async function stillMalformed({ options, feed, malformed }: Audit): Promise<MalformedItem[]> {

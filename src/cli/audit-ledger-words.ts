@@ -113,7 +113,7 @@ function remedyLines(proof: BookProof): string[] {
   return [
     ...sinks.map(
       (sink) =>
-        `  what waits for ${sink} can be sent elsewhere: tocsin sinks move ${sink} --to <sink>; or given up: tocsin sinks discard ${sink}`,
+        `  all that waits for ${sink}, not only this, can be sent elsewhere: tocsin sinks move ${sink} --to <sink>; or given up: tocsin sinks discard ${sink}`,
     ),
     '  somebody changed the ledger, or Tocsin has a defect: keep the log and a copy of Redis, and report it',
   ]

@@ -64,8 +64,8 @@ function span(text: string): number {
 }
 
 async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
-  const { config } = loadConfigFile(context, options.config)
-  if (options.ledger) return printAudit(context, options, await ledgerAlone(context, config))
+  const { config, hash } = loadConfigFile(context, options.config)
+  if (options.ledger) return printAudit(context, options, await ledgerAlone(context, config, hash))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const destinations = await destinationsBySink(config)
@@ -81,7 +81,7 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
       for (const feed of chosen) found.push(await auditOne(asked, feed))
       return found
     }),
-    proofs: options.feed === undefined ? await auditLedger(context, ledger) : [],
+    proofs: options.feed === undefined ? await auditLedger(context, ledger, hash) : [],
   }))
   printAudit(context, options, found)
 }
@@ -92,8 +92,8 @@ interface Audited {
   proofs: BookProof[]
 }
 
-async function ledgerAlone(context: Context, config: Config): Promise<Audited> {
-  const proofs = await withLedger(config, (ledger) => auditLedger(context, ledger))
+async function ledgerAlone(context: Context, config: Config, hash: string): Promise<Audited> {
+  const proofs = await withLedger(config, (ledger) => auditLedger(context, ledger, hash))
   return { reports: [], proofs }
 }
 

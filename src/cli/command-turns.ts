@@ -46,7 +46,8 @@ export async function withTurns<Result>(
       }
       // the job is left to the running daemon, whose reconciler finds due work without one
       const queue = { add: () => Promise.resolve() }
-      const turns = buildTurns(shared, { sinks, router, gate, circuit, queue })
+      const wake = { ensureTried: () => Promise.resolve(false) }
+      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, queue })
       return work({ ledger, sinks, circuit, turns })
     })
   } finally {

@@ -56,7 +56,7 @@ export async function withRedis<Result>(
   work: (redis: Redis) => Promise<Result>,
   patienceMs = usualPatienceMs,
 ): Promise<Result> {
-  const held = await holdRedis(config, { logger: quiet, lasts: false })
+  const held = await holdRedis(config, quiet)
   try {
     return await onceReady(config, work, patienceMs)
   } finally {

@@ -32,7 +32,7 @@ async function run(context: Context, options: CommonOptions): Promise<void> {
     colorize: (context.env['NO_COLOR'] ?? '') === '',
   })
   sayWarnings(warnings, logger)
-  const held = await holdRedis(config.redis, { logger, lasts: true })
+  const held = await holdRedis(config.redis, logger)
   try {
     await refuseUnsafeEarly(config)
     if (context.stop.aborted) return

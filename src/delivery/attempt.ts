@@ -34,7 +34,8 @@ export async function attemptSend(
     receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
   } catch (error) {
     const taken = asSinkError(error)
-    return { ...failed(options, work, begun, taken), taken }
+    const hasFallback = !delivery.isTest && options.diverter?.has(sink.name) === true
+    return { ...failed(options, work, begun, { error: taken, hasFallback }), taken }
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   await options.onDelivered?.(sink, delivery)
@@ -45,10 +46,10 @@ function failed(
   options: DelivererOptions,
   work: Work,
   begun: Begun,
-  error: SinkError,
+  { error, hasFallback }: { error: SinkError; hasFallback: boolean },
 ): Pick<Attempted, 'outcome' | 'isGivenUp'> {
   const outcome = outcomeOf(options, begun, error)
-  const isGivenUp = outcome.outcome === 'dead' && options.diverter?.has(work.sink.name) === true
+  const isGivenUp = outcome.outcome === 'dead' && hasFallback
   options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
   sayFailed(options, work, begun, { outcome, error, isGivenUp })
   if (!isGivenUp) return { outcome }
@@ -101,7 +102,7 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
 
 /** Tells all replicas how the sink took it; where that fails, the outcome stands all the same. */
 export async function tellReplicas(
-  { circuit, pace, logger }: DelivererOptions,
+  { circuit, pace, wake, logger }: DelivererOptions,
   sink: Sink,
   taken: Attempted['taken'],
 ): Promise<void> {
@@ -117,7 +118,10 @@ export async function tellReplicas(
         'sink disabled: nothing is sent until its address is another one, or it is resumed'
       logger.error({ sink: sink.name, reason: error?.message }, said)
     }
-    if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
+    if (change === 'closed') {
+      logger.info({ sink: sink.name }, 'circuit closed: sends go on')
+      await wake?.all(sink.name)
+    }
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
   }

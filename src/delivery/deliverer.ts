@@ -22,6 +22,7 @@ import type { Circuit } from './circuit.ts'
 import type { DeliveryOptions } from './delivery-of.ts'
 import { keptBack } from './kept-back.ts'
 import type { Diverter } from './relief/diverter.ts'
+import type { Wake } from './relief/wake.ts'
 import type { SendPace } from './send-pace.ts'
 
 /** `halves`: the sealed halves of a refused batch, to be queued. */
@@ -49,6 +50,8 @@ export interface DelivererOptions extends DeliveryOptions {
   pace: SendPace
   /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
   diverter?: Pick<Diverter, 'has' | 'divert' | 'unseal'> | undefined
+  /** Brings tries forward once a circuit has closed; undefined: each waits for its time. */
+  wake?: Pick<Wake, 'all'> | undefined
   /** Names this process in the story. */
   replica: string
   clock: Clock

@@ -115,6 +115,7 @@ export async function composeDigest(
     held: held.length,
     suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
     dead: Math.ceil(since.dead / recipients),
+    diverted: Math.ceil(since.diverted / recipients),
     alreadySent: told.listed,
     alreadySentTotal: told.total,
   }
@@ -158,6 +159,7 @@ async function alreadySent(
 export interface Totals {
   suppressed: number
   dead: number
+  diverted: number
 }
 
 /** What the ledger counts for a sink: noted at the end of a window, to know what the next one adds. */
@@ -165,16 +167,22 @@ export async function readTotals(
   { books }: Pick<TurnOptions, 'books'>,
   sink: string,
 ): Promise<Totals> {
-  const totals = { suppressed: 0, dead: 0 }
+  const totals = { suppressed: 0, dead: 0, diverted: 0 }
   for (const book of books) {
     const account = (await readAccounting(book)).sinks[sink]
     totals.suppressed += account?.suppressed ?? 0
     totals.dead += account?.dead ?? 0
+    totals.diverted += account?.diverted ?? 0
   }
   return totals
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {
-  const then = note === undefined ? { suppressed: 0, dead: 0 } : (JSON.parse(note) as Totals)
-  return { suppressed: now.suppressed - then.suppressed, dead: now.dead - then.dead }
+  const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted } // not noted before
+  const then = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
+  return {
+    suppressed: now.suppressed - then.suppressed,
+    dead: now.dead - then.dead,
+    diverted: now.diverted - then.diverted,
+  }
 }

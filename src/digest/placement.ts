@@ -142,9 +142,13 @@ export function fallbackPlace(
   }
 }
 
-/** Where people's items wait while nothing can be sent to their sink, to come as one message. */
+/**
+ * Where people's items wait while nothing can be sent to their sink, to come as one message. What goes
+ * singly waits for no interval: once the sink is back, it is told as soon as it can be.
+ */
 export function keptPlace(destination: string): Gathering {
-  return togetherAs(destination, { 'kept while': 'nothing could be sent here' })
+  const place = togetherAs(destination, { 'kept while': 'nothing could be sent here' })
+  return { ...place, isUrgent: true }
 }
 
 /** Where people's items wait that were held while their sink was gone, to come as one message. */

@@ -1,4 +1,5 @@
-/** What has to go so that the rest fits: the oldest settled first, unsettled never (pure). */
+/** What has to go so that the rest fits: the oldest settled first, unsettled never; and when to look (pure). */
+import type { KeepingNote } from './keeping-log.ts'
 
 /** What was weighed: bytes that cannot go, and bytes that can, by the minute in which they were settled. */
 export interface Weights {
@@ -60,4 +61,19 @@ export function pauseOf(
   const bytesPerMs = Math.max(0, grown.bytes) / Math.max(1, grown.inMs)
   const fullInMs = bytesPerMs === 0 ? Infinity : Math.max(0, maxBytes - bytes) / bytesPerMs
   return Math.min(longestPauseMs, Math.max(shortestPauseMs, fullInMs / 2))
+}
+
+/** Growth that is none, as a share of the limit: jobs come and go. */
+const noiseShare = 0.01
+
+/** Whether a walk is due: by its time, for a lower limit, or because Redis took more than was left then. */
+export function isWalkDue(
+  { dueAtMs, bytes, maxBytes, usedBytes }: KeepingNote,
+  now: { nowMs: number; maxBytes: number; usedBytes: number },
+): boolean {
+  const waitMs = dueAtMs - now.nowMs
+  if (waitMs <= 0 || waitMs > longestPauseMs) return true // written by a clock that was ahead
+  if (maxBytes !== now.maxBytes && bytes > now.maxBytes) return true
+  const roomBytes = Math.max(now.maxBytes - bytes, noiseShare * now.maxBytes)
+  return now.usedBytes - usedBytes > roomBytes
 }

@@ -9,7 +9,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { cutoffOf, noWeights, pauseOf, totalOf, type Weights } from './cutoff.ts'
+import { cutoffOf, isWalkDue, noWeights, pauseOf, totalOf, type Weights } from './cutoff.ts'
 import { holdWalk, readKeepingNote, releaseWalk, writeKeepingNote } from './keeping-log.ts'
 import { trimBook, weighBook, type Trimmed } from './walks.ts'
 
@@ -42,8 +42,7 @@ export function createKeeper(options: KeeperOptions): Keeper {
     async keepOnce(signal, alive) {
       if (!hasWarned) await warnOfMemory(options)
       hasWarned = true
-      const { dueAtMs = 0 } = (await readKeepingNote(redis, keys)) ?? {}
-      if (clock.now() < dueAtMs || !isActive() || !(await holdWalk(redis, keys, holder))) return
+      if (!isActive() || !(await isDue(options)) || !(await holdWalk(redis, keys, holder))) return
       const mayGoOn = async (): Promise<boolean> => {
         alive()
         await clock.sleep(pauseMs, signal)
@@ -58,9 +57,16 @@ export function createKeeper(options: KeeperOptions): Keeper {
   }
 }
 
+async function isDue({ redis, keys, clock, maxBytes }: KeeperOptions): Promise<boolean> {
+  const note = await readKeepingNote(redis, keys)
+  const usedBytes = await usedBytesOf(redis)
+  return !note || isWalkDue(note, { nowMs: clock.now(), maxBytes, usedBytes })
+}
+
 async function keep(options: KeeperOptions, mayGoOn: () => Promise<boolean>): Promise<void> {
   const { books, maxBytes, redis, keys, clock } = options
   const before = await readKeepingNote(redis, keys)
+  const usedBefore = await usedBytesOf(redis)
   const weights = noWeights()
   for (const book of books) {
     for await (const _page of weighBook(book, weights)) {
@@ -73,7 +79,8 @@ async function keep(options: KeeperOptions, mayGoOn: () => Promise<boolean>): Pr
   const nowMs = Math.floor(clock.now())
   const grown = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
   const dueAtMs = Math.floor(nowMs + pauseOf(bytes, maxBytes, grown))
-  await writeKeepingNote(redis, keys, { endedAtMs: nowMs, bytes, dueAtMs })
+  const usedBytes = usedBefore - (weighedBytes - bytes)
+  await writeKeepingNote(redis, keys, { endedAtMs: nowMs, bytes, maxBytes, usedBytes, dueAtMs })
 }
 
 /** False: broken off. */
@@ -103,6 +110,11 @@ async function trim(
   if (leftBytes <= maxBytes) logger.info(fields, 'the oldest settled events were dropped')
   else logger.warn(fields, 'more than retention.max_bytes is not settled: nothing else can go')
   return true
+}
+
+async function usedBytesOf(redis: Redis): Promise<number> {
+  const nodes = await infoOfMasters(redis)
+  return nodes.reduce((sum, node) => sum + Number(node.field('used_memory') ?? 0), 0)
 }
 
 /** Beyond 70 % of its memory nothing is polled: half of it leaves room for marks, jobs and what waits. */

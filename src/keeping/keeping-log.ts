@@ -7,7 +7,11 @@ export interface KeepingNote {
   endedAtMs: number
   /** What records and payloads take, after what had to go was dropped. */
   bytes: number
-  /** When the next walk is due. */
+  /** The limit that it kept to. */
+  maxBytes: number
+  /** What Redis used then for everything, less what was dropped. */
+  usedBytes: number
+  /** When the next walk is due at the latest. */
   dueAtMs: number
 }
 

@@ -15,7 +15,7 @@ async function* pagesOf(book: Book): AsyncGenerator<string[]> {
 /** Adds what the book keeps to the weights; yields after each page, so that the caller may pause. */
 export async function* weighBook(book: Book, weights: Weights): AsyncGenerator<void> {
   for await (const ids of pagesOf(book)) {
-    const answer = (await book.run('weigh-records', book.retention.story, ...ids)) as number[]
+    const answer = (await book.run('weigh-records', ...ids)) as number[]
     for (let at = 0; at < answer.length; at += 2) {
       const [settledAtMs = -1, bytes = 0] = answer.slice(at, at + 2)
       if (settledAtMs < 0) weights.unsettledBytes += bytes
@@ -32,9 +32,8 @@ export interface Trimmed {
 
 /** Drops what was settled before then; yields what each page dropped. */
 export async function* trimBook(book: Book, beforeMs: number): AsyncGenerator<Trimmed> {
-  const { story } = book.retention
   for await (const ids of pagesOf(book)) {
-    const answer = await book.run('trim-records', Math.floor(beforeMs), story, ...ids)
+    const answer = await book.run('trim-records', Math.floor(beforeMs), ...ids)
     const [stories, payloads] = answer as [number, number]
     yield { stories, payloads }
   }

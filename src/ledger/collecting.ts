@@ -38,9 +38,13 @@ export async function gatherItems(
   return refs.length === 0 ? 0 : Number(await book.run('gather-items', JSON.stringify(ask)))
 }
 
-/** Gives up what still waits: dead letters, for `overflow`; says how many. */
-export async function overflowItems(book: Book, refs: readonly string[]): Promise<number> {
-  const ask = { members: refs, retention: book.retention }
+/** Gives up what still waits while more than `keep` of the sink do: dead letters, for `overflow`; says how many. */
+export async function overflowItems(
+  book: Book,
+  refs: readonly string[],
+  { sink, keep }: { sink: string; keep: number },
+): Promise<number> {
+  const ask = { members: refs, sink, keep, retention: book.retention }
   return refs.length === 0 ? 0 : Number(await book.run('overflow-items', JSON.stringify(ask)))
 }
 

@@ -40,6 +40,11 @@ export async function firstDueMs(book: Book, sink: string): Promise<number | und
   return score === undefined ? undefined : Number(score)
 }
 
+/** Makes tries due now that wait for a later time because their sink failed; resolves with their refs. */
+export async function wakeRetries(book: Book, sink: string, max: number): Promise<string[]> {
+  return (await book.run('wake-retries', sink, max)) as string[]
+}
+
 /** Looks at a piece of due work again only after `forMs`. */
 export async function putOff(book: Book, ref: string, forMs: number): Promise<void> {
   const [seconds] = await book.redis.time()

@@ -25,6 +25,11 @@ export async function confirmGeneration(
   return number === 0 ? undefined : number
 }
 
+/** The hash that is active or was last; undefined: none ever was. */
+export async function activeHash(redis: Redis, keys: Keys): Promise<string | undefined> {
+  return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined
+}
+
 async function run(redis: Redis, keys: Keys, args: (string | number)[]): Promise<number> {
   return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], args))
 }

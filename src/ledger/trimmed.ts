@@ -1,9 +1,13 @@
 import type { Book } from './book.ts'
 
+/** The service's clock may be ahead of Redis' by so much: an event is then created after it was seen. */
+const clocksDifferMs = 300_000
+
 /**
- * Events that were seen before then may have been dropped to make room, ms; 0: none ever was. What was created
- * later was seen later, so of that nothing is missing.
+ * Events that were created before then may have been dropped to make room, ms; 0: none ever was. What was
+ * created later was seen later than any that was dropped.
  */
 export async function trimmedUntilMs(book: Book): Promise<number> {
-  return Number((await book.redis.get(book.key('trimmed'))) ?? 0)
+  const lastSeen = await book.redis.get(book.key('trimmed'))
+  return lastSeen === null ? 0 : Number(lastSeen) + clocksDifferMs
 }

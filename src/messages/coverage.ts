@@ -85,7 +85,8 @@ function nameOf({ feed }: Feed): string {
 function statementOf({ total }: Summary, digest: DigestFacts, behind: number): string | null {
   if (total > 0) return null
   const isKnown = digest.feeds.length > 0 && behind === 0
-  const isKept = digest.held + digest.suppressed + digest.dead + digest.alreadySentTotal > 0
+  const { held, suppressed, dead, diverted = 0, alreadySentTotal } = digest
+  const isKept = held + suppressed + dead + diverted + alreadySentTotal > 0
   if (behind > 0) return 'Nothing is listed, which does not mean that nothing happened.'
   if (isKept) return 'Nothing is left to list; see below for what went another way.'
   return isKnown
@@ -93,11 +94,12 @@ function statementOf({ total }: Summary, digest: DigestFacts, behind: number): s
     : 'Nothing new was collected; no feed told how far it was read.'
 }
 
-function leftOf({ held, suppressed, dead, alreadySentTotal }: DigestFacts): string[] {
+function leftOf({ held, suppressed, dead, diverted = 0, alreadySentTotal }: DigestFacts): string[] {
   return [
     held > 0 ? `${held} held back for later` : null,
     suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
     dead > 0 ? `${dead} could not be delivered` : null,
+    diverted > 0 ? `${diverted} went to another sink` : null,
     alreadySentTotal > 0 ? `${alreadySentTotal} already sent at once` : null,
   ].filter((text) => text !== null)
 }

@@ -93,9 +93,11 @@ function typeInSentence(type: string, total: number): string {
 function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
   const behind = digest.feeds.filter(({ isBehind }) => isBehind)
   const [first] = behind
+  const { diverted = 0 } = digest
   const troubles = [
     first === undefined ? null : behindInWords(first, behind.length, timeIn),
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
+    diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
   const what = `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, 2)}`
   if (troubles.length === 0) return what

@@ -53,6 +53,8 @@ export interface DigestFacts {
   held: number
   suppressed: number
   dead: number
+  /** Went to another sink: to a fallback, or moved by hand. */
+  diverted?: number
   /** Events that went out at once (`immediate`), not counted above: at most 50, and how many in all. */
   alreadySent: { severity: Severity; type: string; uid: string; sentAtMs: number }[]
   alreadySentTotal: number

@@ -98,17 +98,20 @@ async function say(
   const { id, condition, nowMs } = watched
   const trouble = parseConditionId(id)
   if (trouble === undefined || verb === 'note') return
-  const decided = noted.via === undefined ? watched.via : noted.via // an older version noted none
-  if (decided === null) return
+  const decided = stillKnown(options.ways, noted.via) ?? watched.via
+  if (noted.via === null || decided === null) return
   if (verb === 'say_begin') {
     const event = beginNotice(trouble, noted, condition?.cause ?? null)
     return options.tell(event, { route: 'notices', why: id, sinks: [decided] })
   }
-  const went = (await options.told.sinkOf(beginUid(trouble, noted))) ?? decided
-  const sink = options.ways.includes(went) ? went : watched.via
-  if (sink === null) return
+  const sink = (await options.told.sinkOf(beginUid(trouble, noted))) ?? decided
   const event = endNotice(trouble, noted, nowMs)
   await options.tell(event, { route: 'notices', why: id, sinks: [sink] })
+}
+
+/** An older version noted none, an older configuration perhaps one that is no more. */
+function stillKnown(ways: readonly string[], via: string | null | undefined): string | undefined {
+  return ways.find((sink) => sink === via)
 }
 
 /** A begin that waits for a sink which takes nothing would wait unseen: it goes to one that does. */

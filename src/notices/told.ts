@@ -4,7 +4,7 @@ import { pendingStates, readRecord } from '../ledger/records.ts'
 import { moveItem, type PlacedItem } from '../ledger/redirect.ts'
 
 export interface Told {
-  /** The sink that has it, or had it last; undefined: the ledger does not know it. */
+  /** The sink that has it, or had it last; undefined: the ledger does not know it, or the sink is no more. */
   sinkOf(uid: string): Promise<string | undefined>
   /** What of it still waits for `from` goes to `to`, and never back; how many items did. */
   passOn(uid: string, way: { from: string; to: string }): Promise<number>
@@ -28,7 +28,8 @@ export function createTold({ book, destinationsOf, batchWaitMs }: ToldOptions): 
   return {
     async sinkOf(uid) {
       const placed = await placedItems(uid)
-      return placed.findLast(({ item }) => item.state !== 'diverted')?.item.sink
+      const last = placed.findLast(({ item }) => item.state !== 'diverted')?.item.sink
+      return last !== undefined && destinationsOf(last).length > 0 ? last : undefined
     },
     async passOn(uid, { from, to }) {
       const targets = destinationsOf(to).map((destination) => {

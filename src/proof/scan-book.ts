@@ -3,7 +3,7 @@ import { pendingOf, readAccountingAt, type Accounting } from '../ledger/accounti
 import type { Book } from '../ledger/book.ts'
 import { scanRecords } from '../ledger/records.ts'
 import type { SinkDifference } from './ledger-proof.ts'
-import { addPendingAt, isPending, offBy, type PendingTallies } from './pending-at.ts'
+import { addLater, addPendingAt, isPending, offBy, type PendingTallies } from './pending-at.ts'
 
 export interface BookScan {
   atMs: number
@@ -35,6 +35,7 @@ export async function* scanBook(
     if (records % stepLength === 0) yield records
   }
   await onPending(pending)
+  addLater(tallies, atMs, (await readAccountingAt(book)).atMs)
   return { atMs, accounting, records, differences: differencesIn(accounting, tallies) }
 }
 

@@ -24,6 +24,9 @@ function retryDelayMs(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 5), 1000)
 }
 
+/** One that hangs must not keep us from asking the next. */
+const sentinelPatienceMs = 2_000
+
 /** Between tries at a Cluster that is choosing a master, or moving a slot. */
 const clusterRetryMs = 200
 
@@ -38,6 +41,7 @@ function openOne(config: RedisConfig): Redis {
     ...patient,
     retryStrategy: renew,
     sentinelRetryStrategy: renew,
+    sentinelCommandTimeout: sentinelPatienceMs,
     // a master that was demoted: sentinels know the new one, a name may lead to it
     reconnectOnError: (error: Error) => isDemoted(error) && (config.sentinels ? 2 : true),
   })

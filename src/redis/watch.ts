@@ -29,7 +29,8 @@ export function createRedisWatch({ redis, keys, clock, logger }: RedisWatchOptio
 
   /** What is owed already is not asked for again: it would pile up. */
   function ask(): Promise<void> {
-    owed ??= Promise.all(keys().map((key) => redis.exists(key)))
+    // of a slot that moves a Cluster answers for two keys only when it has moved, as scripts need it
+    owed ??= Promise.all(keys().map((key) => redis.exists(key, `${key}:moved`)))
       .then(() => undefined)
       .finally(() => (owed = undefined))
     return owed

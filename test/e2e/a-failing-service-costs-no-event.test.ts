@@ -230,7 +230,10 @@ test.concurrent('the wait that a 429 asks for holds for every feed of every repl
     await settled(18)
     const asked = searchesOf(sandbox)
     const refused = asked.findIndex((request) => request.status === 429)
-    const waitedMs = asked[refused + 1]!.atMs - asked[refused]!.atMs
+    const waits = asked.slice(refused + 1).map(({ atMs }) => atMs - asked[refused]!.atMs)
+    // what had its turn before the answer came was on its way: a turn is void after 250 ms
+    const [waitedMs = 0] = waits.filter((ms) => ms > 300)
+    expect(waits.filter((ms) => ms <= 300).length).toBeLessThanOrEqual(1)
     expect(waitedMs).toBeGreaterThanOrEqual(8_000 - 50)
     expect(waitedMs).toBeLessThan(8_000 * 1.1 + slackMs)
   })

@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -50,6 +50,31 @@ describe('the guided run', { timeout: 90_000 }, () => {
     expect(new Set(found)).toContain('crashes e')
     expect(findings.find(({ kind }) => kind === 'crashes')!.message).toContain('ends with 7')
     expect(new Set(found)).toContain('hangs h')
+  })
+
+  test('leaves no process behind that hangs when it is killed itself', async () => {
+    const own = join(folder, 'killed')
+    mkdirSync(join(own, 'seeds'), { recursive: true })
+    writeFileSync(join(own, 'seeds', 'hang'), 'h')
+    const at = (file: string): string => join(import.meta.dirname, file)
+    const [current, engine] = [join(own, 'current'), at('engine/worker.ts')]
+    const places = { seeds: join(own, 'seeds'), grown: join(own, 'grown'), findings: own, current }
+    const module = at('planted-deaths.ts')
+    const given = { ...places, target: 'killed', module, watched: [], deadly: [], seed: 1 }
+    const script = `
+      const options = { ...${JSON.stringify(given)}, untilMs: Date.now() + 60_000, starter: process.pid }
+      const args = ['--no-warnings', ${JSON.stringify(engine)}, JSON.stringify(options)]
+      const stdio = ['ignore', 'inherit', 'ignore', 'ipc']
+      require('node:child_process').spawn(process.execPath, args, { stdio })`
+    const starter = spawn(process.execPath, ['-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let isOver = false // once nobody holds its output any more
+    starter.stdout.resume().on('close', () => (isOver = true))
+    const isHanging = (): boolean => existsSync(current) && readFileSync(current).includes('h')
+    await expect.poll(isHanging, { timeout: 30_000 }).toBe(true)
+    starter.kill('SIGKILL')
+    await expect.poll(() => isOver, { timeout: 10_000 }).toBe(true)
   })
 
   test('a finding is made as short as it can be', async () => {

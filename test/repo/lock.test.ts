@@ -89,6 +89,14 @@ test('a package from another host than the others is refused', () => {
   ])
 })
 
+test('a package that alone names where it comes from is refused', () => {
+  for (const held of Object.values(files.lock.packages)) delete held['resolved']
+  entry('zod')['resolved'] = 'https://elsewhere.example/zod.tgz'
+  expect(saidOf(files)).toEqual([
+    'check-lock: package-lock.json node_modules/zod: names where it comes from and others do not; remove its "resolved" and run npm install',
+  ])
+})
+
 test('an install script that nobody has judged is refused, a nested one too', () => {
   entry('zod')['hasInstallScript'] = true
   files.lock.packages['node_modules/zod/node_modules/@a/b'] = {

@@ -12,6 +12,7 @@ export const operators = {
   rotatedSecret: 'Manatee rotated secret',
   smtpPassword: 'Ocelot p@ss/word:66',
   proxyPassword: 'Caracal-proxy-31',
+  pingPath: 'KinkajouPingToken13',
   mistaken: 'ServalInAWrongPlace52',
 }
 

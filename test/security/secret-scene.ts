@@ -153,6 +153,7 @@ async function configuration({
   return `
 redis: {url: 'redis://default:${encodeURIComponent(operators.redisPassword)}@127.0.0.1:${redis.port}'}
 http: {port: ${httpPort}}
+canary: {every: 1m, sinks: [siem], ping: '${url}/echo/500/${operators.pingPath}', allow_private: true}
 accounts:
   main: {base_url: '${url}', api_key: '${operators.apiKey}', limits: {search: 50, basic: 100}}
   proxied: {base_url: '${url}', api_key: '${operators.otherApiKey}', organization_id: 9, proxy: 'http://analyst:${operators.proxyPassword}@127.0.0.1:${new URL(url).port}'}

@@ -50,18 +50,24 @@ export interface GatheringRigOptions {
   intervalMs?: number
   isBlocked?: (sink: string) => boolean | Promise<boolean>
   diverter?: DelivererOptions['diverter']
+  wake?: DelivererOptions['wake']
+  clock?: GatheringRig['clock']
 }
 
-const goes: Verdict = { act: 'send' }
-
-export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
-  const { redis, keys, books, intervalMs = 300_000 } = given
+export function clockToSet(): GatheringRig['clock'] {
   const clock = {
     aheadMs: 0,
     now: () => systemClock.now() + clock.aheadMs,
     monotonic: () => systemClock.monotonic() + clock.aheadMs,
     sleep: () => Promise.resolve(),
   }
+  return clock
+}
+
+const goes: Verdict = { act: 'send' }
+
+export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
+  const { redis, keys, books, intervalMs = 300_000, clock = clockToSet() } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
   const gate: Gate = {
@@ -100,6 +106,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     logger: silent,
     metrics: createMetrics({ clock }),
     diverter: given.diverter,
+    wake: given.wake,
   })
 
   async function deliver(ref: string, book: Book = books[0]!): Promise<void> {

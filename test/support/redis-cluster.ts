@@ -4,16 +4,22 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import type { RedisConfig } from '../../src/redis/config.ts'
+import { secretFromText } from '../../src/runtime/secret.ts'
 import { endServer, freePort, launchServer } from './redis.ts'
 import { until } from './rehearsal.ts'
 
 export interface ClusterRig {
   /** The section `redis:`, in one line. */
   yaml: string
+  /** The same, as it is understood. */
+  config: RedisConfig
   /** SIGKILL for the master that has this key; with replicas resolves when one has taken over. */
   killMasterOf(key: string): Promise<void>
   /** Moves the slot of a key, with all that is in it, to another master. */
   moveSlotOf(key: string): Promise<void>
+  /** The same in two steps: nothing of the slot has moved until the second. */
+  beginMoveOf(key: string): Promise<() => Promise<void>>
   /** Whoever was killed comes back. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -59,7 +65,18 @@ export async function startCluster({
     const range = ranges.find(([from, to]) => from <= slot && slot <= to)
     return nodes.find(({ port }) => port === range?.[2]?.[1])!
   }
+  const beginMoveOf = async (key: string): Promise<() => Promise<void>> => {
+    const from = await ownerOf(key)
+    const to = masters.find(({ port }) => port !== from.port)!
+    return beginMove(key, from, to)
+  }
   return {
+    config: {
+      cluster: masters.map(({ port }) => ({ host: '127.0.0.1', port })),
+      password: secretFromText(password),
+      prefix: 'rig',
+      allowUnsafe: false,
+    },
     yaml: `{cluster: [${masters.map(({ port }) => `'127.0.0.1:${port}'`).join(', ')}], password: ${password}}`,
     async killMasterOf(key) {
       const owner = await ownerOf(key)
@@ -68,13 +85,10 @@ export async function startCluster({
       await until('a replica takes over', async () => (await ownerOf(key)).port !== owner.port)
     },
     async moveSlotOf(key) {
-      const from = await ownerOf(key)
-      await moveSlot(
-        key,
-        from,
-        masters.find(({ port }) => port !== from.port)!,
-      )
+      const finish = await beginMoveOf(key)
+      await finish()
     },
+    beginMoveOf,
     async restart() {
       for (const node of nodes) {
         if (node.child.signalCode !== null) node.child = await node.launch()
@@ -140,17 +154,19 @@ async function joinUp(masters: Node[], replicas: Node[]): Promise<void> {
   })
 }
 
-async function moveSlot(key: string, from: Node, to: Node): Promise<void> {
+async function beginMove(key: string, from: Node, to: Node): Promise<() => Promise<void>> {
   const slot = await from.client.cluster('KEYSLOT', key)
   const [fromId, toId] = [await from.client.cluster('MYID'), await to.client.cluster('MYID')]
   await to.client.cluster('SETSLOT', slot, 'IMPORTING', fromId)
   await from.client.cluster('SETSLOT', slot, 'MIGRATING', toId)
-  for (;;) {
-    const names = (await from.client.cluster('GETKEYSINSLOT', slot, 100)) as string[]
-    if (names.length === 0) break
-    const what = ['127.0.0.1', to.port, '', 0, 5000, 'AUTH', password, 'KEYS', ...names]
-    await from.client.call('MIGRATE', ...what)
+  return async () => {
+    for (;;) {
+      const names = (await from.client.cluster('GETKEYSINSLOT', slot, 100)) as string[]
+      if (names.length === 0) break
+      const what = ['127.0.0.1', to.port, '', 0, 5000, 'AUTH', password, 'KEYS', ...names]
+      await from.client.call('MIGRATE', ...what)
+    }
+    await to.client.cluster('SETSLOT', slot, 'NODE', toId)
+    await from.client.cluster('SETSLOT', slot, 'NODE', toId)
   }
-  await to.client.cluster('SETSLOT', slot, 'NODE', toId)
-  await from.client.cluster('SETSLOT', slot, 'NODE', toId)
 }

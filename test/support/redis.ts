@@ -2,6 +2,7 @@
  * A real Redis for tests: a container where a Docker engine answers, a private local server otherwise. Persistent as production demands (AOF), on a free port, gone afterwards.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
@@ -133,13 +134,26 @@ function findRedisServer(): string {
   throw new Error('no redis-server found; npm run setup installs it or says how')
 }
 
+/**
+ * One that no connection going out takes while a server is away from it: below the range that systems
+ * choose those from (32768 on Linux, 49152 elsewhere).
+ */
 export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(12_000, 32_000)
+    if (await canListen(port)) return port
+  }
+}
+
+async function canListen(port: number): Promise<boolean> {
   const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
+  server.listen(port, '127.0.0.1')
+  const isListening = await Promise.race([
+    once(server, 'listening').then(() => true),
+    new Promise<boolean>((resolve) => server.once('error', () => resolve(false))),
+  ])
+  if (!isListening) return false
   server.close()
   await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
+  return true
 }

@@ -3,13 +3,19 @@ import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
 import { createDiverter, type Diverter } from '../../src/delivery/relief/diverter.ts'
 import { createRelief } from '../../src/delivery/relief/relief.ts'
 import type { ReliefSink } from '../../src/delivery/relief/relief-sink.ts'
+import { createWake } from '../../src/delivery/relief/wake.ts'
 import { fallbackPlace, keptPlace } from '../../src/digest/placement.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import { overdueRefs } from '../../src/ledger/due.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './gathering.ts'
+import {
+  aGatheringRig,
+  clockToSet,
+  type GatheringRig,
+  type GatheringRigOptions,
+} from './gathering.ts'
 import { silent, type RedisForTests } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 
@@ -54,25 +60,33 @@ export async function aReliefRig(
   }
   const circuit = createCircuit(redis, keys)
   const relieved = relievedAs(Object.values(sinks), options)
-  const queue = { addMade: () => Promise.resolve(), drop: () => Promise.resolve() }
+  const nothing = (): Promise<void> => Promise.resolve()
+  const queue = { addMade: nothing, add: nothing, drop: nothing }
   const diverter = createDiverter({ sinks: relieved, books, queue, metrics: createMetrics() })
+  const clock = clockToSet()
+  const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
+  const wake = createWake({ books, circuit: reading, queue, clock, logger: silent })
   const rig = aGatheringRig({
+    clock,
     redis,
     keys,
     books,
     sinks: Object.values(sinks),
     diverter,
     digests: options.digests ?? {},
+    wake,
     isBlocked: async (sink) =>
-      ['open', 'disabled'].includes((await circuit.read(sink, Date.now())).state),
+      ['open', 'disabled'].includes((await circuit.read(sink, Date.now())).state) ||
+      wake.ensureTried(sink),
   })
   const relief = createRelief({
     sinks: relieved,
     books,
-    circuit: { read: (sink) => circuit.read(sink, Date.now()) },
+    circuit: reading,
     diverter,
     queue,
-    clock: rig.clock,
+    wake,
+    clock,
     logger: silent,
     onOverflow: () => undefined,
   })

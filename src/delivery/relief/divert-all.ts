@@ -32,11 +32,11 @@ async function divertDue(work: DivertWork, paging: Paging): Promise<number> {
   let items = 0
   async function divertPage(refs: readonly string[]): Promise<number> {
     const kinds = Map.groupBy(refs, (ref) => parseRef(ref).kind)
-    const gone = await diverter.divertItems(book, kinds.get('item') ?? [])
+    const gone = await diverter.divertItems(book, kinds.get('item') ?? [], paging)
     items += gone.length
     let opened = 0
     for (const ref of kinds.get('batch') ?? []) {
-      const count = await diverter.divert(book, ref)
+      const count = await diverter.divert(book, ref, paging)
       items += count
       opened += count > 0 ? 1 : 0
     }
@@ -59,7 +59,7 @@ async function divertGathered(work: DivertWork, timer: string, paging: Paging): 
   const ref = parseRef(timer)
   if (ref.kind !== 'gathering') return 0
   const messageId = messageIdOf(await peekTurn(book, { id: ref.id, sink, nowMs }))
-  const cutOff = await diverter.divert(book, `b:${messageId}:${sink}`)
+  const cutOff = await diverter.divert(book, `b:${messageId}:${sink}`, paging)
   return cutOff + (await divertCollection(work, ref.id, paging))
 }
 
@@ -70,7 +70,7 @@ async function divertCollection(
 ): Promise<number> {
   let items = 0
   async function divertPage(refs: readonly string[]): Promise<number> {
-    const gone = await diverter.divertItems(book, refs)
+    const gone = await diverter.divertItems(book, refs, paging)
     items += gone.length
     return gone.length
   }

@@ -13,15 +13,16 @@ import { bySeverity, divertItem } from '../../ledger/redirect.ts'
 import { parseRef } from '../../ledger/refs.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import type { WorkQueue } from '../work-queue.ts'
+import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
 
 export interface Diverter {
   /** Whether the sink has a fallback. */
   has(sink: string): boolean
   /** Diverts an item, or all that a sealed message holds; says how many items went. */
-  divert(book: Book, ref: string): Promise<number>
+  divert(book: Book, ref: string, paging?: Paging): Promise<number>
   /** Diverts items of one sink, the worst first; resolves with the refs of those that went. */
-  divertItems(book: Book, refs: readonly string[]): Promise<string[]>
+  divertItems(book: Book, refs: readonly string[], paging?: Paging): Promise<string[]>
   /** Takes a sealed message apart, or goes on with that. */
   unseal(book: Book, ref: string): Promise<Unsealed>
 }
@@ -38,15 +39,22 @@ const staleGraceMs = 60_000
 
 const chunk = 100
 
+const throughout: Paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
+
 export function createDiverter(options: DiverterOptions): Diverter {
   const { sinks, books } = options
 
-  async function divertItems(book: Book, refs: readonly string[]): Promise<string[]> {
+  async function divertItems(
+    book: Book,
+    refs: readonly string[],
+    { goesOn, alive }: Paging = throughout,
+  ): Promise<string[]> {
     const gone: string[] = []
-    for (let at = 0; at < refs.length; at += chunk) {
+    for (let at = 0; at < refs.length && (await goesOn()); at += chunk) {
       const found = await readItems(book, refs.slice(at, at + chunk))
       const going = found.filter((item) => !isCanary(item)).toSorted(bySeverity)
       gone.push(...(await divertFound(options, book, going)))
+      alive()
     }
     return gone
   }
@@ -65,14 +73,18 @@ export function createDiverter(options: DiverterOptions): Diverter {
     has: (sink) => sinks.get(sink)?.fallback !== undefined,
     divertItems,
     unseal,
-    async divert(book, ref) {
+    async divert(book, ref, paging) {
       const parsed = parseRef(ref)
-      if (parsed.kind === 'item') return (await divertItems(book, [ref])).length
+      if (parsed.kind === 'item') return (await divertItems(book, [ref], paging)).length
       if (parsed.kind !== 'batch') return 0
       const members = await membersOf(books, book, ref)
       if ((await unseal(book, ref)) !== 'open') return 0
+      // the same members, resent, are the same batch: its job must not wait for the next try of this one
+      await options.queue.drop(book.account, parsed.sink, [ref])
       let count = 0
-      for (const { holder, refs } of members) count += (await divertItems(holder, refs)).length
+      for (const { holder, refs } of members) {
+        count += (await divertItems(holder, refs, paging)).length
+      }
       return count
     },
   }

@@ -1,3 +1,4 @@
+/** Of work that may last: in pages, so that it can be broken off, and says that it lives. */
 export interface Paging {
   /** Asked before each page. */
   goesOn: () => Promise<boolean>

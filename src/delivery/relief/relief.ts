@@ -16,6 +16,7 @@ import type { Diverter } from './diverter.ts'
 import { eachPage, type Paging } from './each-page.ts'
 import { createOverflow } from './overflow.ts'
 import type { ReliefSink } from './relief-sink.ts'
+import type { Wake } from './wake.ts'
 
 export interface Relief {
   /** One pass over all sinks. */
@@ -28,6 +29,7 @@ export interface ReliefOptions {
   circuit: Pick<Circuit, 'read'>
   diverter: Diverter
   queue: Pick<WorkQueue, 'drop'>
+  wake: Pick<Wake, 'ensureTried'>
   clock: Clock
   logger: Logger
   /** Items that were given up. */
@@ -38,22 +40,33 @@ export interface ReliefOptions {
 const gatherAfterMs = 60_000
 
 export function createRelief(options: ReliefOptions): Relief {
-  const { sinks, circuit, clock } = options
+  const { sinks } = options
   const overflow = createOverflow(options)
   return {
     async relieveOnce(signal = new AbortController().signal, alive = () => undefined) {
+      const steps: ((sink: ReliefSink, until: Until) => Promise<unknown>)[] = [
+        ({ name }) => options.wake.ensureTried(name),
+        (sink, until) => gather(options, sink, until),
+        (sink, until) => divert(options, sink, until),
+        (sink, { signal, alive }) =>
+          overflow.relieve(sink, { goesOn: async () => !signal.aborted, alive }),
+      ]
+      const failures: unknown[] = []
       for (const sink of sinks.values()) {
-        if (signal.aborted) return
-        const reading = await circuit.read(sink.name, clock.now())
-        if (isBlockedFor(reading, clock.now(), gatherAfterMs)) {
-          await gather(options, sink, { goesOn: async () => !signal.aborted, alive })
+        for (const step of steps) {
+          if (signal.aborted) return
+          await step(sink, { signal, alive }).catch((error: unknown) => failures.push(error))
+          alive()
         }
-        await divert(options, sink, { signal, alive })
-        await overflow.relieve(sink)
-        alive()
       }
+      if (failures.length > 0) throw failures[0] // what a full Redis refuses keeps nothing else from its relief
     },
   }
+}
+
+interface Until {
+  signal: AbortSignal
+  alive: () => void
 }
 
 /** Not while a message tries whether the sink is back. */
@@ -68,11 +81,14 @@ function isBlockedFor(
 }
 
 async function gather(
-  { books, queue }: ReliefOptions,
+  { books, circuit, clock, queue }: ReliefOptions,
   { name, keptPlaces }: ReliefSink,
-  paging: Paging,
+  { signal, alive }: Until,
 ): Promise<void> {
   if (Object.keys(keptPlaces).length === 0) return
+  const nowMs = clock.now()
+  if (!isBlockedFor(await circuit.read(name, nowMs), nowMs, gatherAfterMs)) return
+  const paging: Paging = { goesOn: async () => !signal.aborted, alive }
   for (const book of books) {
     const gatherPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
@@ -87,7 +103,7 @@ async function gather(
 async function divert(
   options: ReliefOptions,
   sink: ReliefSink,
-  { signal, alive }: { signal: AbortSignal; alive: () => void },
+  { signal, alive }: Until,
 ): Promise<void> {
   const { books, diverter, clock, logger } = options
   const goesOn = async (): Promise<boolean> => !signal.aborted && (await mayDivert(options, sink))

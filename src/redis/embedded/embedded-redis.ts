@@ -2,7 +2,7 @@
  * The private Redis of one machine, behind a socket in its folder. Every process that needs it joins
  * the one that runs, or starts it; whoever starts it ends it, and those that stay start it again.
  */
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
@@ -33,13 +33,13 @@ const lookEveryMs = 500
 /** Nothing to do for a Redis that others run. Throws StoreError. */
 export async function holdRedis(
   { embedded: folder }: RedisConfig,
-  { logger, lasts }: { logger: Logger; lasts: boolean },
+  logger: Logger,
 ): Promise<HeldRedis> {
   if (folder === undefined) return { release: () => Promise.resolve() }
   const stop = new AbortController()
   const home: Home = { folder, logger, stopping: stop.signal, own: undefined }
   await bringUp(home)
-  const watching = lasts ? keepUp(home) : undefined
+  const watching = keepUp(home)
   return {
     async release() {
       stop.abort()
@@ -49,10 +49,19 @@ export async function holdRedis(
   }
 }
 
-/** Joins it or starts it; while another process does so, waits for that. */
 async function bringUp(home: Home): Promise<void> {
+  try {
+    await joinOrStart(home)
+  } catch (error) {
+    const isOfFolder = error instanceof Error && 'syscall' in error
+    throw isOfFolder ? trouble(home.folder, `it cannot be used (${error.message})`) : error
+  }
+}
+
+/** While another process starts it, waits for that. */
+async function joinOrStart(home: Home): Promise<void> {
   const { folder, stopping } = home
-  make(folder)
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
   for (let waitedMs = 0; waitedMs < startPatienceMs; waitedMs += lookEveryMs) {
     if (stopping.aborted || (await isListening(folder))) return
     if (takeLockFile(lockOf(folder))) return start(home)
@@ -76,6 +85,7 @@ async function start(home: Home): Promise<void> {
     logger.info({ folder }, 'embedded redis started')
   } catch (error) {
     await leave(home)
+    dropLockFile(lockOf(folder)) // also where there was nothing to leave
     throw error
   }
   if (stopping.aborted) await leave(home)
@@ -116,14 +126,6 @@ async function leave(home: Home): Promise<void> {
   if (own === undefined) return
   await own.stop()
   dropLockFile(lockOf(folder))
-}
-
-function make(folder: string): void {
-  try {
-    if (!existsSync(folder)) mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch (error) {
-    throw trouble(folder, `the folder cannot be made (${messageOf(error)})`)
-  }
 }
 
 function isListening(folder: string): Promise<boolean> {

@@ -29,11 +29,19 @@ local fits = {
   end,
 }
 
-local function of_item(rid, n)
+-- A letter ends with its story, though its event may have come again since.
+local function has_ended(ref, record)
+  return place == 'dead' and (not record or record.t > tonumber(redis.call('ZSCORE', set, ref)))
+end
+
+local function of_item(ref, rid, n)
   local record = load_record(rid)
+  if has_ended(ref, record) then
+    return nil
+  end
   local item = record and record.i[n + 1]
   if not item then
-    return place ~= 'dead' and 'gone' or nil -- a letter ends with its story
+    return 'gone'
   end
   return not fits[place](item) and 'other_state' or nil
 end
@@ -41,7 +49,7 @@ end
 local function problem_of(ref)
   local parts = split_ref(ref)
   if parts[1] == 'i' then
-    return of_item(parts[2], tonumber(parts[3]))
+    return of_item(ref, parts[2], tonumber(parts[3]))
   end
   local target = parts[1] == 'b' and 'batch' or (place == 'timers' and 'gather' or 'collect')
   return redis.call('EXISTS', key(target, parts[2])) == 0 and 'gone' or nil

@@ -16,6 +16,7 @@ for _, ref in ipairs(ask.members) do
   if gathering and single[item.st] and not item.y and record.ty ~= 'canary' then
     open_gathering(gathering)
     item.y = gathering.id
+    item.ug = gathering.urgent or nil
     gather(rid, n, item)
     save_record(rid, record)
     gathered = gathered + 1

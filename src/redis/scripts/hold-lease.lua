@@ -1,4 +1,6 @@
--- Takes or renews a lease that one holder has at a time; with no time it is given back.
+#!lua flags=allow-oom
+-- Takes or renews a lease that one holder has at a time; with no time it is given back. Runs when memory is
+-- full: what makes room is done under one.
 -- KEYS[1]  the lease
 -- ARGV     holder, for how long in ms (0: give it back)
 -- Returns  1 where the holder has it, or had it; 0 where somebody else does

@@ -1,11 +1,15 @@
 #!lua flags=allow-oom
 -- Gives items up of which too many wait for their sink: dead letters, which can be replayed.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: members [ref], retention
+-- ARGV[1]  JSON: members [ref], sink (theirs), keep (so many stay pending, whoever gave up others meanwhile), retention
 -- Returns  how many became dead letters
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
+local pending = 0
+for _, state in ipairs({ 'queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying' }) do
+  pending = pending + tonumber(redis.call('HGET', key('counters'), 's|' .. ask.sink .. '|pending|' .. state) or '0')
+end
 local waiting = { queued = true, held = true, group = true, digest = true, retrying = true }
 local dropped = 0
 for _, ref in ipairs(ask.members) do
@@ -13,8 +17,7 @@ for _, ref in ipairs(ask.members) do
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
   local item = record and record.i[n + 1]
-  if item and waiting[item.st] then
-    leave_collection(ref, item)
+  if item and waiting[item.st] and pending - dropped > ask.keep then
     item.at = nil
     remember(item, { n = item.n, at = now, o = 'dead', r = 'overflow' })
     end_item(rid, n, record, item, { outcome = 'dead', retention = ask.retention })

@@ -28,21 +28,55 @@ local function take_out()
   item.tok = nil
 end
 
-local function has_item(destination)
-  for _, other in ipairs(record.i) do
+-- What the destination has of the event, and whether that left it for elsewhere.
+local function find_item(destination)
+  local left
+  for m, other in ipairs(record.i) do
     if other.d == destination and other.rk >= item.rk and other.why ~= 'shadow' then
-      return true
+      if other.st ~= 'diverted' then
+        return m - 1, false
+      end
+      left = m - 1
     end
   end
-  return false
+  return left, left ~= nil
 end
 
 local made = {}
 
+local function note_made(m, one, kind)
+  made[#made + 1] = { ref = item_ref(rid, m, one), k = one.k, sv = one.sv, rk = one.rk, kind = kind }
+end
+
+local function wait_in(one, gathering)
+  if gathering then
+    one.y = gathering.id
+    one.ug = gathering.urgent or nil
+    open_gathering(gathering)
+  end
+end
+
+-- A final item on its way again, under its id; its first outcome stays counted.
+local function send_again(m, one, target)
+  bump('s|' .. one.k .. '|replayed', 1)
+  redis.call('ZREM', key('dead', one.k), item_ref(rid, m, one))
+  one.x = nil
+  one.b = nil
+  one.y = nil
+  one.c = now
+  one.by = ask.by
+  wait_in(one, target.place)
+  return enqueue(rid, m, one, target.bw)
+end
+
 local function add_item(target)
+  local known, has_left = find_item(target.d)
+  if has_left then
+    note_made(known, record.i[known + 1], send_again(known, record.i[known + 1], target))
+  end
   local weeks = open_weeks(ask.horizon)
   open_this_week(weeks)
-  if has_item(target.d) or is_marked(weeks, target, ask.horizon) then
+  if known or is_marked(weeks, target, ask.horizon) then
     return
   end
   write_mark(weeks, target, ask.horizon)
@@ -50,14 +84,9 @@ local function add_item(target)
   record.i[#record.i + 1] = moved
   bump('s|' .. moved.k .. '|created', 1)
   redis.call('SADD', key('sinks'), moved.k)
-  if target.place then
-    moved.y = target.place.id
-    moved.ug = target.place.urgent or nil
-    open_gathering(target.place)
-  end
+  wait_in(moved, target.place)
   local n_moved = #record.i - 1
-  local kind = enqueue(rid, n_moved, moved, target.bw)
-  made[#made + 1] = { ref = item_ref(rid, n_moved, moved), k = moved.k, sv = moved.sv, rk = moved.rk, kind = kind }
+  note_made(n_moved, moved, enqueue(rid, n_moved, moved, target.bw))
 end
 
 -- An attempt whose process died is over; what a rule keeps back, or what waits for its full event, stays.
@@ -77,15 +106,8 @@ local function resend()
   if redis.call('EXISTS', key('pay', rid)) == 0 then
     return 'no_payload'
   end
-  bump('s|' .. item.k .. '|replayed', 1)
-  redis.call('ZREM', key('dead', item.k), ask.ref)
-  item.x = nil
-  item.b = nil
-  item.y = nil
-  item.c = now
-  item.by = ask.by
   item.rp = (item.rp or 0) + 1
-  return enqueue(rid, n, item, ask.bw) == 'collect' and 'collect' or 'done'
+  return send_again(n, item, ask) == 'collect' and 'collect' or 'done'
 end
 
 local function give_up()

@@ -1,17 +1,12 @@
 #!lua flags=allow-oom
 -- Drops records that were settled before a time, with payload and letters. Runs when memory is full: it makes room.
 -- KEYS[1]  the account's base
--- ARGV     settled before (ms), story retention (ms), ids of records
+-- ARGV     settled before (ms), ids of records
 -- Returns  {stories, payloads}: how many of each
 -- @include lib/ledger.lua
+-- @include lib/settled.lua
 
-local before, story = tonumber(ARGV[1]), tonumber(ARGV[2])
-
--- What has no end to its time is not settled.
-local function is_old(rid)
-  local left = redis.call('PTTL', key('rec', rid))
-  return left >= 0 and now + left - story < before
-end
+local before = tonumber(ARGV[1])
 
 local function drop_letters(rid, record)
   for i, item in ipairs(record.i) do
@@ -22,9 +17,10 @@ local function drop_letters(rid, record)
 end
 
 local stories, payloads, latest = 0, 0, 0
-for i = 3, #ARGV do
+for i = 2, #ARGV do
   local rid = ARGV[i]
-  if is_old(rid) then
+  local at = settled_at(rid)
+  if at and at < before then
     local record = load_record(rid)
     drop_letters(rid, record)
     latest = math.max(latest, record.t + 1)

@@ -55,6 +55,7 @@ local function free(ref)
   if gathering then
     open_gathering(gathering)
     item.y = gathering.id
+    item.ug = gathering.urgent or nil
   end
   enqueue(rid, n, item, ask.bw)
   save_record(rid, record)

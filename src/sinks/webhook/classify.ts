@@ -58,7 +58,7 @@ export function errorOfFailure({ error, wasWritten, wasAborted }: Failure): Sink
   if (isCertificateError(code)) {
     return new SinkError('misconfigured', `the TLS certificates do not fit (${code})`, { cause })
   }
-  if (!wasWritten) {
+  if (!wasWritten || isUnreached(code)) {
     const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
     return new SinkError('unavailable', `the receiver was not reached (${why})`, { cause })
   }
@@ -85,6 +85,14 @@ function isCertificateError(code: string | undefined): boolean {
     /^CERT_|SELF_SIGNED_CERT|^UNABLE_TO_(GET|VERIFY|DECRYPT)|^ERR_TLS_CERT|_CERTIFICATE_REQUIRED$/.test(
       code,
     )
+  )
+}
+
+/** Words that only a failed connection has; a request without a body cannot tell otherwise. */
+function isUnreached(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
   )
 }
 

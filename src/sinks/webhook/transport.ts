@@ -13,7 +13,7 @@ const maxAnswerBytes = 64 * 1024
 export interface Transport {
   /** Resolves with any status; throws SinkError where no status came. */
   post(url: URL, message: Message, signal: AbortSignal): Promise<Answer>
-  /** Likewise; whether a GET was written is not known, so a cut one counts as written. */
+  /** Likewise; whether a GET was written is not known, so one that is cut once connected counts as written. */
   get(url: URL, signal: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }

@@ -79,7 +79,8 @@ function workerOptions(
   given: Pick<LoopOptions, 'current' | 'untilMs' | 'seed' | 'deadly'>,
 ): WorkerOptions {
   const addresses = [source, ...watched].map((path) => pathToFileURL(path).href)
-  return { target, module, seeds, grown, findings, watched: addresses, enough, ...given }
+  const starter = process.pid
+  return { target, module, seeds, grown, findings, watched: addresses, enough, starter, ...given }
 }
 
 interface Life {

@@ -162,6 +162,23 @@ test.each(kinds)(
   },
 )
 
+test('what made room while it went on is not missing', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: undefined })
+  const uids = someEvents(given)
+  await given.toEnd(feed)
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const ids = uids.slice(0, 9).map((uid) => given.book.digests.recordId(uid))
+  for (const id of ids) await tests.redis.pexpire(given.book.key('rec', id), dayMs) // settled
+  await given.book.run('trim-records', Date.now() + dayMs, ...ids)
+  const audit = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
+  let step = await audit.next()
+  while (!step.done) step = await audit.next()
+  expect((await given.records()).size).toBe(uids.length - 9)
+  expect(step.value).toMatchObject({ shown: uids.length, missing: [] })
+})
+
 test('what the next sweep will find is awaited, and what it should have found is missing', async () => {
   const given = await aRig()
   const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })

@@ -2,6 +2,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { readAuditNotes } from '../../../src/audit/audit-log.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
+import { loadConfig } from '../../../src/config/load.ts'
+import { activateGeneration } from '../../../src/ledger/generation.ts'
 import { readProofNote } from '../../../src/proof/proof-log.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -171,6 +173,19 @@ describe('the ledger itself', () => {
         stranded: [{ uid: 'a/b/1', sink: 'siem', state: 'queued', lacks: 'due' }],
       },
     ])
+  })
+
+  test("by another configuration than the replicas' leaves the metrics as they are", async () => {
+    const { prefix, yaml, run } = await aScene()
+    const keys = createKeys(prefix)
+    const { hash } = loadConfig({ path: aFile('same.yaml', yaml), env: {} })
+    await activateGeneration(tests.redis, keys, hash)
+    await run('audit', '--ledger')
+    const noted = await readProofNote(tests.redis, keys)
+    expect(noted?.records).toBe(0)
+    const other = aFile('other.yaml', yaml.replace('accounts: {main:', 'accounts: {renamed:'))
+    expect(await tocsin('audit', '--ledger', '--config', other)).toMatchObject({ code: 0 })
+    expect(await readProofNote(tests.redis, keys)).toEqual(noted)
   })
 
   test('goes with no word that is about the service', async () => {

@@ -176,6 +176,25 @@ test('what the other sink had already is not sent to it again', async () => {
   expect(sinks['lake']).toMatchObject({ created: 1, delivered: 1 })
 })
 
+test('what was moved away and is moved back waits there again, under its id', async () => {
+  const scene = await aSocScene(tests)
+  const { book, config } = scene
+  await scene.show(['siem'], uids(3))
+  const ids = await book.redis.zrange(book.key('due', 'siem'), '0', '-1')
+  await tocsin('sinks', 'move', 'siem', '--to=lake', '--yes', ...config)
+  await tocsin('sinks', 'move', 'lake', '--to=siem', '--yes', ...config)
+  const again = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
+  expect(again.toSorted()).toEqual(ids.toSorted())
+  const { sinks } = await expectConservation(book)
+  expect(sinks['lake']).toMatchObject({ created: 3, diverted: 3 })
+  expect(sinks['siem']).toMatchObject({
+    created: 3,
+    replayed: 3,
+    diverted: 3,
+    pending: { queued: 3 },
+  })
+})
+
 test('moving asks first, with the states, and what is on its way is left', async () => {
   const scene = await aSocScene(tests)
   const { book, config } = scene

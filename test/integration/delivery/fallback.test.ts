@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createDiverter } from '../../../src/delivery/relief/diverter.ts'
 import { createWorkQueue } from '../../../src/delivery/work-queue.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
 import { peekCollection, sealBatch } from '../../../src/ledger/collecting.ts'
@@ -6,6 +7,7 @@ import { sinksOf } from '../../../src/ledger/due.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { endedItems, resendItem } from '../../../src/ledger/redirect.ts'
 import type { Book } from '../../../src/ledger/book.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {
@@ -15,7 +17,7 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/relief.ts'
+import { aReliefRig, fallbackAfterMs, relievedAs, type ReliefRig } from '../../support/relief.ts'
 
 const tests = redisForTests()
 
@@ -110,6 +112,24 @@ test('the job of what went is taken back: one that waits for its next try would 
   await queue.add(book.account, work)
   await queue.drop(book.account, 'siem', refs.slice(1))
   expect(await queue.missing(book.account, 'siem', refs)).toEqual(refs.slice(1))
+  await queue.close()
+})
+
+test('the job of a batch that was opened is taken back: what is resent may be the same batch again', async () => {
+  const { keys, book, sinks, circuit, ...rig } = await aReliefRig(tests)
+  const queue = createWorkQueue(tests.redis, keys, new Map([['siem', sinks.siem]]))
+  const relieved = relievedAs(Object.values(sinks), {})
+  const diverter = createDiverter({
+    sinks: relieved,
+    books: [book],
+    queue,
+    metrics: createMetrics(),
+  })
+  await takeIn(book, [routed({ uid: 'paste/site/0' }, ['siem'])], { batchWaitMs: 1_000 })
+  const ref = await sealedBatch({ keys, book, sinks, circuit, ...rig })
+  await queue.add(book.account, [{ ref, sink: 'siem', severity: 'high', delayMs: 3_600_000 }])
+  expect(await diverter.divert(book, ref)).toBe(1)
+  expect(await queue.missing(book.account, 'siem', [ref])).toEqual([ref])
   await queue.close()
 })
 
@@ -259,6 +279,23 @@ test('a sealed message for people is opened, and its members keep what may have 
   expect((await itemsOf(rig.book))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
 })
 
+test('a message of many is diverted some at a time: it is broken off in between, and the next pass goes on', async () => {
+  const rig = await aReliefRig(tests)
+  await takeIn(
+    rig.book,
+    uids(250).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs += 16_000
+  const [ref = ''] = await rig.seal()
+  let signs = 0
+  const paging = { goesOn: () => Promise.resolve(signs < 2), alive: () => void (signs += 1) }
+  expect(await rig.diverter.divert(rig.book, ref, paging)).toBe(200)
+  expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).toEqual({ group: 50 })
+  await rig.circuit.report('soc', 'gone')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+})
+
 test.each([
   ['unseal-message', 1],
   ['unseal-message', 2],
@@ -365,4 +402,35 @@ test('the test event of a sink tells nothing at its fallback: it stays, and trie
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
   expect((await expectConservation(rig.book)).sinks['siem']).toMatchObject({ diverted: 0 })
+})
+
+test('a test event that its sink refuses for good is a dead letter: nobody sends it again and again', async () => {
+  const rig = await aReliefRig(tests)
+  const events = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['soc'])]
+  await takeIn(rig.book, events, { feed: '_tocsin' })
+  rig.sinks.soc.next('invalid')
+  await rig.deliverDue('soc')
+  rig.clock.aheadMs += 5_000
+  await rig.deliverDue('soc')
+  expect(rig.sinks.soc.received).toHaveLength(1)
+  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ dead: 1 })
+})
+
+test('a digest whose events went to the fallback does not say that nothing was new', async () => {
+  const digests = { oncall: everyMorning }
+  const rig = await aReliefRig(tests, { fallbacks: { oncall: 'lake' }, digests })
+  await rig.ensureDigests()
+  await takeIn(
+    rig.book,
+    uids(4).map((event) => rig.event(event, { sinks: ['oncall'] })),
+  )
+  rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 2_000 - Date.now()
+  await rig.down('oncall', fallbackAfterMs)
+  await rig.relieve()
+  await rig.up('oncall')
+  rig.clock.aheadMs += 16_000
+  await rig.flush()
+  expect(rig.sinks.oncall.received).toMatchObject([
+    { summary: { total: 0, digest: { diverted: 4 } } },
+  ])
 })

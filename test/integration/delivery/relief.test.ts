@@ -1,14 +1,18 @@
 import { expect, test } from 'vitest'
+import { createOverflow } from '../../../src/delivery/relief/overflow.ts'
+import { wakeRetries } from '../../../src/ledger/due.ts'
 import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { scanRecords } from '../../../src/ledger/records.ts'
+import { dieAt, uids } from '../../support/gathering.ts'
 import {
   expectConservation,
   redisForTests,
   routed,
+  silent,
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig } from '../../support/relief.ts'
+import { aReliefRig, relievedAs, type ReliefRig } from '../../support/relief.ts'
 
 const tests = redisForTests()
 
@@ -37,6 +41,139 @@ test('after a minute without a way, what came singly for people comes as one mes
   expect(message).toMatchObject({ mayBeRepeat: true, summary: { total: 5 } })
   const severities = message!.members.map(({ event }) => event.severity)
   expect(severities).toEqual(['critical', 'critical', 'high', 'medium', 'low'])
+})
+
+async function showCritical({ book }: ReliefRig, n: number): Promise<void> {
+  await takeIn(book, [routed({ uid: `paste/site/${n}`, severity: 'critical' }, ['soc'])])
+}
+
+/** The time of the next probe has come. */
+async function halfOpen({ keys }: ReliefRig, sink: string): Promise<void> {
+  await tests.redis.hset(keys.shared('circuit', sink), 'until', 1)
+}
+
+test('what is gathered after a message has tried in vain does not wait for the interval once the sink is back', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await showCritical(rig, 0)
+  await rig.down('soc', 61_000)
+  await rig.relieve()
+  await halfOpen(rig, 'soc')
+  rig.clock.aheadMs += 16_000
+  rig.sinks.soc.next('timeout')
+  expect(await rig.flush()).toBe(1)
+  await rig.down('soc', 90_000)
+  await showCritical(rig, 1)
+  await rig.relieve()
+  await rig.up('soc')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.sinks.soc.received.at(-1)?.members.map(({ event }) => event.uid)).toEqual([
+    'paste/site/1',
+  ])
+})
+
+test('in a long outage one message tries, again and again, and the rest comes together', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  for (let n = 0; n < 6; n += 1) {
+    await rig.down('soc', 61_000 + n * 900_000)
+    await showCritical(rig, n)
+    await rig.relieve()
+    rig.clock.aheadMs += 900_000
+    await halfOpen(rig, 'soc')
+    rig.sinks.soc.next('timeout')
+    await rig.flush()
+    await rig.deliverDue('soc')
+  }
+  await rig.up('soc')
+  for (let n = 0; n < 2; n += 1) {
+    rig.clock.aheadMs += 3_600_000
+    await rig.deliverDue('soc')
+    await rig.flush()
+  }
+  const ids = new Set(rig.sinks.soc.received.map(({ id }) => id))
+  expect(ids.size).toBe(2)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['soc']).toMatchObject({ delivered: 6 })
+})
+
+/** Tries as far apart as the table says, until the next one is half an hour away. */
+async function tryInVain(rig: ReliefRig, sink: 'soc' | 'lake'): Promise<void> {
+  for (const waitMs of [6_000, 36_000, 144_000, 720_000, 0]) {
+    rig.sinks[sink].next('timeout')
+    await rig.deliverDue(sink)
+    rig.clock.aheadMs += waitMs
+  }
+}
+
+test('a half-open circuit is tried with what waits for a try far away, where nothing else is there', async () => {
+  const rig = await aReliefRig(tests)
+  await showCritical(rig, 0)
+  await tryInVain(rig, 'soc')
+  await halfOpen(rig, 'soc')
+  await rig.deliverDue('soc')
+  expect(rig.sinks.soc.received).toHaveLength(5)
+  await rig.relieve()
+  await rig.deliverDue('soc')
+  expect(rig.sinks.soc.received).toHaveLength(6)
+  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ delivered: 1 })
+})
+
+test('once a circuit has closed, nothing waits that failed while it was open', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.book, events('lake', 'high', 'high'))
+  rig.sinks.lake.next('timeout')
+  await tryInVain(rig, 'lake')
+  await halfOpen(rig, 'lake')
+  await takeIn(rig.book, [routed({ uid: 'paste/site/7' }, ['lake'])])
+  await rig.deliverDue('lake')
+  await rig.deliverDue('lake')
+  expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ delivered: 3 })
+})
+
+test('what the sink itself refused, or put off, keeps its time', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.book, events('lake', 'high', 'high', 'high'))
+  rig.sinks.lake.next('rejected', 'rate_limited', 'unavailable')
+  await rig.deliverDue('lake')
+  expect(await wakeRetries(rig.book, 'lake', 9)).toHaveLength(1)
+})
+
+test('what one sink is refused keeps no other from its relief', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
+  await takeIn(
+    rig.book,
+    uids(3).map((event) => routed(event, ['soc', 'lake'])),
+  )
+  await rig.down('soc', 61_000)
+  dieAt(rig.book, 'gather-items', 1)
+  await expect(rig.relieve()).rejects.toThrow('killed')
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks).toMatchObject({ soc: { dead: 2 }, lake: { dead: 2 } })
+})
+
+test('two replicas that count the same excess give it up once', async () => {
+  const options = { fallbacks: {}, pendingMax: 2 }
+  const rig = await aReliefRig(tests, options)
+  await takeIn(rig.book, events('lake', 'low', 'low', 'high', 'high'))
+  const redis = Object.create(rig.book.redis) as typeof rig.book.redis
+  redis.hgetall = async (name: string) => {
+    const counters = await tests.redis.hgetall(name)
+    await rig.relieve() // between the other's count and its scan
+    return counters
+  }
+  const { diverter, clock } = rig
+  const books = [{ ...rig.book, redis }]
+  const other = createOverflow({
+    books,
+    diverter,
+    clock,
+    logger: silent,
+    onOverflow: () => undefined,
+  })
+  const paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
+  await other.relieve(relievedAs([rig.sinks.lake], options).get('lake')!, paging)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['lake']).toMatchObject({ dead: 2 })
 })
 
 test('the same holds while an operator pauses the sink; machines get each', async () => {

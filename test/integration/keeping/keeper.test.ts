@@ -70,8 +70,18 @@ async function settled(
   await beginAttempt(book, ref, 't', 60_000)
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
   const { story, payload } = book.retention
-  await tests.redis.pexpire(book.key('rec', id), story - agoMinutes * minuteMs)
-  await tests.redis.pexpire(book.key('pay', id), payload - agoMinutes * minuteMs)
+  const agoMs = agoMinutes * minuteMs
+  const record = JSON.parse((await tests.redis.get(book.key('rec', id))) ?? '') as Stored
+  record.t -= agoMs
+  for (const item of record.i) item.e -= agoMs
+  await tests.redis.set(book.key('rec', id), JSON.stringify(record), 'PX', story - agoMs)
+  await tests.redis.pexpire(book.key('pay', id), payload - agoMs)
+}
+
+/** Of a record, what tells its age. */
+interface Stored {
+  t: number
+  i: { e: number }[]
 }
 
 interface Settled {
@@ -202,14 +212,15 @@ test('one replica walks at a time', async () => {
 test('it walks again when it is time to, and not before', async () => {
   const scene = await aScene()
   await settled(scene.book, 0, { agoMinutes: 50 })
+  const walked = async (): Promise<number | undefined> =>
+    (await readKeepingNote(tests.redis, scene.keys))?.endedAtMs
   await scene.keep(2 ** 30)
-  const first = await readKeepingNote(tests.redis, scene.keys)
-  await scene.keep(100, { aheadMs: 30_000 })
-  expect(await readKeepingNote(tests.redis, scene.keys)).toEqual(first)
-  await scene.keep(100, { aheadMs: 61_000, isActive: () => false })
-  expect(await kept(scene.book, 1)).toBe('+')
-  await scene.keep(100, { aheadMs: 61_000 })
-  expect(await kept(scene.book, 1)).toBe('-')
+  const first = await walked()
+  await scene.keep(2 ** 30, { aheadMs: 30_000 })
+  await scene.keep(2 ** 30, { aheadMs: 61_000, isActive: () => false })
+  expect(await walked()).toBe(first)
+  await scene.keep(2 ** 30, { aheadMs: 61_000 })
+  expect(await walked()).toBeGreaterThan(first!)
 })
 
 test('what was seen after the newest that made room is known to be all there', async () => {
@@ -219,7 +230,57 @@ test('what was seen after the newest that made room is known to be all there', a
   await settled(book, 0, { agoMinutes: 50 })
   const seenMs = (await readRecord(book, book.digests.recordId(uidOf(0))))?.firstSeenMs ?? 0
   await scene.keep(100)
-  expect(await trimmedUntilMs(book)).toBe(seenMs + 1)
+  expect(await trimmedUntilMs(book)).toBe(seenMs + 1 + 5 * minuteMs) // the service's clock may be ahead
+})
+
+test('a shorter retention.story lets the oldest go first all the same', async () => {
+  const { keys, book, keep } = await aScene()
+  for (const n of [0, 1, 2]) await settled(book, n, { agoMinutes: 60 - n })
+  const story = 14 * 24 * 60 * minuteMs // less than what the first ones have left
+  const shorter = { ...book, retention: { ...book.retention, story } }
+  for (const n of [3, 4, 5]) await settled(shorter, n, { agoMinutes: 10 - n })
+  const bytes = await weighed({ keys, keep } as Scene)
+  await keep(Math.floor(0.7 * bytes), { books: [shorter] })
+  expect(await kept(book, 6)).toBe('---+++')
+})
+
+test('room is made where memory is full', async () => {
+  const { book, keep } = await aScene()
+  for (const n of [0, 1]) await settled(book, n, { agoMinutes: 50 - n })
+  await tests.redis.config('SET', 'maxmemory', '1')
+  try {
+    await expect(keep(1_000)).rejects.toThrow('OOM') // its note has no room: it looks again soon
+  } finally {
+    await tests.redis.config('SET', 'maxmemory', '0')
+  }
+  expect(await kept(book, 2)).toBe('--')
+})
+
+describe('it does not wait for its time', () => {
+  test('where the replica that set it had a clock that was ahead', async () => {
+    const { book, keep } = await aScene()
+    await settled(book, 0, { agoMinutes: 50 })
+    await keep(2 ** 30, { aheadMs: 24 * 60 * minuteMs })
+    await keep(100)
+    expect(await kept(book, 1)).toBe('-')
+  })
+
+  test('where the limit was lowered', async () => {
+    const { book, keep } = await aScene()
+    await settled(book, 0, { agoMinutes: 50 })
+    await keep(2 ** 30)
+    await keep(100)
+    expect(await kept(book, 1)).toBe('-')
+  })
+
+  test('where more came than there was room for', async () => {
+    const { book, keep } = await aScene()
+    await settled(book, 0, { agoMinutes: 50 })
+    await keep(2 ** 20)
+    await settled(book, 1, { agoMinutes: 40, notes: 'x'.repeat(2 ** 21) })
+    await keep(2 ** 20)
+    expect(await kept(book, 2)).toBe('--')
+  })
 })
 
 describe('a limit of more than half of what Redis may use', () => {

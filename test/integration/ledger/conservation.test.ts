@@ -220,7 +220,8 @@ async function perform(rehearsal: Rehearsal, next: Step): Promise<void> {
     }
     case 'overflow': {
       const ref = pick(await everyRef(rehearsal.book), next.place)
-      if (ref !== undefined) await overflowItems(book, [ref])
+      if (ref !== undefined)
+        await overflowItems(book, [ref], { sink: ref.split(':').at(-1)!, keep: 0 })
       return undefined
     }
     case 'release':

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
+import { createTold } from '../../../src/notices/told.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
@@ -114,6 +115,15 @@ test.each([
   await rig.replica().watchOnce()
   expect(await toldOf(rig)).toEqual(['account-refused-main begin', 'account-refused-main end'])
   expect(rig.queued).toHaveLength(2)
+})
+
+test('a notice that was decided for a sink which is no more is told through another', async () => {
+  const rig = await aRig()
+  const dying = rig.replica({ tell: () => Promise.reject(new Error('killed')) })
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await expect(dying.watchOnce()).rejects.toThrow('killed')
+  await rig.replica({ ways: ['siem'] }).watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
 })
 
 test('what comes and goes within ten minutes is one trouble', async () => {
@@ -246,6 +256,51 @@ test('a notice that waits for a sink which takes nothing goes to another, and it
     'account-refused-main end: oncall:bob queued',
   ])
   await expectConservation(rig.book)
+})
+
+test('one that waits in the next place comes back where that is down and the first is well again', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc', 'siem'] })
+  const look = async (...sinks: NoticesRig['snapshot']['sinks']): Promise<void> => {
+    rig.snapshot.sinks = sinks
+    await watch.watchOnce()
+    rig.clock.atMs += 5 * minute
+  }
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await look(soc, well)
+  const closed = { circuit: 'open' } as const
+  const places: string[] = []
+  for (let i = 0; i < 4; i += 1) {
+    await look(i % 2 === 0 ? { ...soc, ...closed } : soc, i % 2 === 0 ? well : down)
+    const refused = (await placesOf(rig)).filter((place) => place.includes('refused'))
+    places.push(refused.filter((place) => place.endsWith('queued')).join())
+  }
+  const at = (sink: string): string => `account-refused-main begin: ${sink} queued`
+  expect(places).toEqual([at('siem'), at('soc'), at('siem'), at('soc')])
+  await expectConservation(rig.book)
+})
+
+test('an end goes to the fallback that got the begin, though notices name another second choice', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc', 'oncall'] })
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await watch.watchOnce()
+  const [begin] = await rig.told()
+  const told = createTold({
+    book: rig.book,
+    destinationsOf: (sink) => [sink],
+    batchWaitMs: () => undefined,
+  })
+  await told.passOn(begin!.uid, { from: 'soc', to: 'lake' })
+  rig.snapshot.accounts = []
+  await watch.watchOnce()
+  rig.clock.atMs += 10 * minute
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual([
+    'account-refused-main begin: soc diverted',
+    'account-refused-main begin: lake queued',
+    'account-refused-main end: lake queued',
+  ])
 })
 
 test('where there is no other sink, its dead letters are told through itself, and that it is down only logged', async () => {

@@ -53,6 +53,13 @@ test('it is made at once, and again when its time has come', async () => {
   expect((await readProofNote(tests.redis, keys))?.endedAtMs).toBeGreaterThan(first!.endedAtMs)
 })
 
+test('it does not wait for a time that a clock which was ahead had set', async () => {
+  const { keys, prove } = await aScene()
+  await prove({ aheadMs: 86_400_000 })
+  await prove()
+  expect((await readProofNote(tests.redis, keys))?.endedAtMs).toBeLessThan(Date.now() + 1_000)
+})
+
 test('what it finds is named in the log, and counted by sink', async () => {
   const { keys, book, log, prove } = await aScene()
   await tests.redis.del(book.key('due', 'soc'))

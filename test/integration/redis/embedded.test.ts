@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { holdRedis, type HeldRedis } from '../../../src/redis/embedded/embedded-redis.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
 import { silent } from '../../support/ledger.ts'
 import { until } from '../../support/rehearsal.ts'
 import { startDaemon } from '../cli/daemon.ts'
@@ -16,15 +17,13 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function hold(home: string): Promise<HeldRedis> {
-  return holdRedis(
-    { embedded: home, prefix: 'tocsin', allowUnsafe: false },
-    { logger: silent, lasts: true },
-  )
+function hold(home: string, logger = silent): Promise<HeldRedis> {
+  return holdRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, logger)
 }
 
 async function pidOf(home: string): Promise<number> {
   const redis = new Redis({ path: join(home, 'redis.sock'), retryStrategy: () => 50 })
+  redis.on('error', () => {})
   try {
     return Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1])
   } finally {
@@ -82,6 +81,43 @@ route: {sinks: [siem]}
     return gone === true
   })
 }, 40_000)
+
+test('who joined it has it again when the one that started it has ended', async () => {
+  const home = join(folder, 'data')
+  const first = await hold(home)
+  const second = await hold(home)
+  const before = await pidOf(home)
+  await first.release()
+  expect(await pidOf(home)).not.toBe(before)
+  await second.release()
+})
+
+test('a server that could not be started again is, once what was missing is back', async () => {
+  const home = join(folder, 'data')
+  const lines: string[] = []
+  const destination = { write: (line: string) => void lines.push(line) }
+  const held = await hold(home, createLogger({ level: 'error', destination }))
+  const path = process.env['PATH']
+  try {
+    const before = await pidOf(home)
+    process.env['PATH'] = folder
+    process.kill(before, 'SIGKILL')
+    await until('it says what is missing', () => lines.join('').includes('no redis-server'))
+    process.env['PATH'] = path
+    expect(await pidOf(home)).not.toBe(before)
+  } finally {
+    process.env['PATH'] = path
+    await held.release()
+  }
+}, 20_000)
+
+test('a folder that cannot be one is named', async () => {
+  const home = join(folder, 'file')
+  writeFileSync(home, '')
+  await expect(hold(home)).rejects.toThrow(
+    /^redis\.embedded: the Redis in .*file: it cannot be used \(EEXIST: .*\)$/,
+  )
+})
 
 test('where no redis-server is installed, the line that installs it is said', async () => {
   const path = process.env['PATH']

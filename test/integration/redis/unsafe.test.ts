@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSentinels } from '../../support/redis-sentinel.ts'
-import type { RedisRig } from '../../support/redis-kinds.ts'
+import { startTlsRedis, type RedisRig } from '../../support/redis-kinds.ts'
+import { startTcpServer } from '../../support/tcp-server.ts'
 import { aFile, tocsin, type Ended } from '../cli/tocsin.ts'
 
 const rest = `
@@ -72,6 +73,32 @@ test('a login that sentinels or a Cluster refuse, and a master they do not know,
   } finally {
     await sentinels.stop()
     await cluster.stop()
+  }
+}, 20_000)
+
+test('a sentinel that hangs does not keep anyone from asking the next', async () => {
+  const hanging = await startTcpServer()
+  const redis = await startSentinels()
+  try {
+    const yaml = redis.yaml.replace("nodes: ['", `nodes: ['127.0.0.1:${hanging.port}', '`)
+    expect(await feedsList(yaml)).toMatchObject({ code: 0, err: '' })
+    expect(hanging.connections()).toBe(1)
+  } finally {
+    await redis.stop()
+    await hanging.stop()
+  }
+}, 20_000)
+
+test('a certificate of unknown authorities, or for another host, is refused', async () => {
+  const redis = await startTlsRedis()
+  try {
+    const unknown = await feedsList(redis.yaml.replace(/, ca_file: [^}]*/, ''))
+    const otherHost = await feedsList(redis.yaml.replace('localhost:', '127.0.0.1:'))
+    expect(unknown.err).toContain('is not reachable (DEPTH_ZERO_SELF_SIGNED_CERT)')
+    expect(otherHost.err).toContain('is not reachable (ERR_TLS_CERT_ALTNAME_INVALID)')
+    expect(await feedsList(redis.yaml)).toMatchObject({ code: 0 })
+  } finally {
+    await redis.stop()
   }
 }, 20_000)
 

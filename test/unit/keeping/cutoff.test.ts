@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { addSettled, cutoffOf, noWeights, pauseOf, totalOf } from '../../../src/keeping/cutoff.ts'
+import {
+  addSettled,
+  cutoffOf,
+  isWalkDue,
+  noWeights,
+  pauseOf,
+  totalOf,
+} from '../../../src/keeping/cutoff.ts'
 
 const minuteMs = 60_000
 
@@ -62,5 +69,35 @@ describe('the next walk comes', () => {
     ['after a minute where it is full', limit + 1, { bytes: 1, inMs: hourMs }, minuteMs],
   ])('%s', (_when, bytes, grown, expected) => {
     expect(pauseOf(bytes, limit, grown)).toBe(expected)
+  })
+})
+
+describe('a walk is due', () => {
+  const nowMs = 10 * 3_600_000
+  const note = {
+    endedAtMs: nowMs,
+    dueAtMs: nowMs + minuteMs,
+    bytes: 900,
+    maxBytes: 1_000,
+    usedBytes: 5_000,
+  }
+  const now = { nowMs, maxBytes: 1_000, usedBytes: 5_000 }
+
+  test.each([
+    ['not before its time', note, now, false],
+    ['when its time has come', note, { ...now, nowMs: note.dueAtMs }, true],
+    ['where its time is too far off to be true', { ...note, dueAtMs: nowMs * 2 }, now, true],
+    ['for a limit that is passed already', note, { ...now, maxBytes: 899 }, true],
+    ['not for a limit that is not', note, { ...now, maxBytes: 950 }, false],
+    ['not while what came fits', note, { ...now, usedBytes: 5_100 }, false],
+    ['where it may not fit', note, { ...now, usedBytes: 5_101 }, true],
+    [
+      'not again and again where what is not settled does not fit',
+      { ...note, bytes: 2_000 },
+      now,
+      false,
+    ],
+  ])('%s', (_when, last, present, expected) => {
+    expect(isWalkDue(last, present)).toBe(expected)
   })
 })

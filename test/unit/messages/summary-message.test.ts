@@ -133,6 +133,7 @@ describe('an empty digest', () => {
       { held: 1 },
       { suppressed: 1 },
       { dead: 1 },
+      { diverted: 1 },
       { alreadySentTotal: 1 },
     ]) {
       const message = renderDigest(facts)
@@ -140,6 +141,7 @@ describe('an empty digest', () => {
     }
     expect(renderDigest({ feeds: [never] }).subject).toContain('was never read to its end')
     expect(renderDigest({ dead: 2 }).subject).toContain('2 could not be delivered')
+    expect(renderDigest({ diverted: 3 }).subject).toContain('3 went to another sink')
     expect(renderDigest({ dead: 2 }).alarms[0]).toContain('dead-letters list')
   })
 })

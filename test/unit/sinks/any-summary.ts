@@ -25,6 +25,7 @@ const anyDigest = fc
     held: fc.nat(),
     suppressed: fc.nat(),
     dead: fc.nat(),
+    diverted: fc.nat(),
     isLate: fc.boolean(),
   })
   .map(digestFacts)

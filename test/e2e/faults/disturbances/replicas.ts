@@ -11,7 +11,7 @@ export const kill: Disturbance = {
   weight: 20,
   async strike(stage) {
     await sleep(300 + 900 * stage.random.next())
-    await stage.fleet.kill(anyOf(stage))
+    await stage.fleet.kill(await anyRunning(stage))
     await stage.recovery.watch()
   },
 }
@@ -62,4 +62,12 @@ export const replicaDisturbances: readonly Disturbance[] = [
 
 function anyOf({ random, fleet }: Stage): number {
   return random.int(0, fleet.size - 1)
+}
+
+/** One of those that run, once so many do that somebody is left to take its work up. */
+async function anyRunning(stage: Stage): Promise<number> {
+  const { random, fleet } = stage
+  let running = fleet.running()
+  for (; running.length < Math.max(1, fleet.size - 1); running = fleet.running()) await sleep(50)
+  return running[random.int(0, running.length - 1)]!
 }

@@ -5,9 +5,12 @@ import { mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setup as compileOnce } from '../../../support/compile-once.ts'
 
 export interface Fleet {
   readonly size: number
+  /** Those that poll and deliver just now. */
+  running(): number[]
   /** SIGKILL, and another in its place. */
   kill(index: number): Promise<void>
   /** SIGTERM, and another in its place. */
@@ -41,6 +44,9 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
   const config = join(folder, 'tocsin.yaml')
   writeFileSync(config, yaml)
   const output = openSync(log, 'a')
+  // a fleet starts hundreds of processes: what they run is compiled once
+  process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/tocsin-tests')
+  compileOnce()
   const launch = (): Replica => launchReplica({ config, output, blockMs, onCrash })
   let late = 0
   let isStopped = false
@@ -67,6 +73,7 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
 
   return {
     size,
+    running: () => replicas.flatMap((replica, i) => (replica.runs() ? [i] : [])),
     kill: (index) =>
       inTurn(index, async () => {
         await at(index).end('SIGKILL')
@@ -104,6 +111,7 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
 }
 
 interface Replica {
+  runs(): boolean
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGUSR2'): void
   /** How long it took to go, ms. */
   end(name: 'SIGKILL' | 'SIGTERM'): Promise<number>
@@ -116,17 +124,19 @@ interface LaunchOptions {
   onCrash: () => void
 }
 
-const main = join(import.meta.dirname, '../../../../src/main.ts')
+const root = join(import.meta.dirname, '../../../..')
+const main = join(root, 'src/main.ts')
 const blockable = join(import.meta.dirname, 'blockable.ts')
 
 /** As whatever keeps a daemon running does: one that Redis refused at its start is started again. */
 function launchReplica(options: LaunchOptions): Replica {
   let isAsked = false
+  let runs = false
   let child = launch()
   let gone = once(child, 'exit')
 
   function launch(): ChildProcess {
-    let runs = false
+    runs = false
     const started = spawnReplica(options, () => (runs = true))
     void once(started, 'exit').then(async ([code]) => {
       if (isAsked) return
@@ -140,6 +150,7 @@ function launchReplica(options: LaunchOptions): Replica {
   }
 
   return {
+    runs: () => runs && isRunning(child),
     signal: (name) => void (isRunning(child) && child.kill(name)),
     async end(name) {
       isAsked = true

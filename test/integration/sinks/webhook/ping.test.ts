@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { secretFromText } from '../../../../src/runtime/secret.ts'
 import { sendPing } from '../../../../src/sinks/webhook/ping.ts'
+import { freePort } from '../../../support/redis.ts'
 import { anHttpServer, aTcpServer, failureOf } from './harness.ts'
 
 test('2xx is success, and the request says who asks', async () => {
@@ -16,6 +17,15 @@ test('a switch that does not answer in time is given up', async () => {
   const target = { url: secretFromText(server.url), allowPrivate: true }
   const error = await failureOf(sendPing(target, { timeoutMs: 50 }))
   expect(error).toMatchObject({ reason: 'timeout' })
+})
+
+test('a switch that is not there was not reached', async () => {
+  const closed = `http://127.0.0.1:${await freePort()}`
+  for (const url of [closed, 'http://nobody.invalid']) {
+    const target = { url: secretFromText(`${url}/tok-1`), allowPrivate: true }
+    const { message } = await failureOf(sendPing(target))
+    expect(message).toMatch(/^the receiver was not reached \((ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\)$/)
+  }
 })
 
 test('a private address is asked only where that is allowed, and clear text likewise', async () => {

@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- Makes tries due now that wait for a later time because their sink failed; what the sink itself put off or
+-- refused keeps its time.
+-- KEYS[1]  the account's base
+-- ARGV     sink, how many at most
+-- Returns  their refs, the first due first
+-- @include lib/ledger.lua
+
+local failures = { unavailable = true, timeout = true, connection_lost = true }
+
+local function waits_for_its_sink(holder)
+  local past = holder and holder.st == 'retrying' and holder.h
+  local last = past and past[#past]
+  return last and failures[last.r]
+end
+
+local function wake_one(ref)
+  local place = split_ref(ref)
+  if place[1] == 'i' then
+    local record = load_record(place[2])
+    local item = record and record.i[tonumber(place[3]) + 1]
+    if not waits_for_its_sink(item) then
+      return false
+    end
+    item.at = now
+    save_record(place[2], record)
+  else
+    local name = key('batch', place[2])
+    local text = redis.call('GET', name)
+    local batch = text and cjson.decode(text)
+    if not waits_for_its_sink(batch) then
+      return false
+    end
+    batch.at = now
+    redis.call('SET', name, cjson.encode(batch))
+  end
+  wake(ref, now)
+  return true
+end
+
+local woken = {}
+for _, ref in ipairs(redis.call('ZRANGEBYSCORE', key('due', ARGV[1]), '(' .. now, '+inf', 'LIMIT', 0, 500)) do
+  if #woken < tonumber(ARGV[2]) and wake_one(ref) then
+    woken[#woken + 1] = ref
+  end
+end
+return woken

@@ -1,0 +1,39 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openBook } from '../../../src/ledger/book.ts'
+import { connectRedis } from '../../../src/redis/connection.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { createRedisWatch } from '../../../src/redis/watch.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  ledgerConfig,
+  routed,
+  silent,
+  takeIn,
+} from '../../support/ledger.ts'
+import { startCluster } from '../../support/redis-cluster.ts'
+import { until } from '../../support/rehearsal.ts'
+
+test('while the slot of a ledger moves nothing happens in it, and that is waiting for Redis', async () => {
+  const rig = await startCluster()
+  const redis = connectRedis(rig.config, silent)
+  const keys = createKeys('rig')
+  const watched = (): string[] => [keys.account('main', 'mark-key')]
+  const watch = createRedisWatch({ redis, keys: watched, clock: systemClock, logger: silent })
+  onTestFinished(async () => {
+    redis.disconnect()
+    await watch.stop()
+    await rig.stop()
+  })
+  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  await takeIn(book, [routed({ uid: 'a' }), routed({ uid: 'b' })])
+  watch.start()
+  const finish = await rig.beginMoveOf(book.key())
+  const taken = takeIn(book, [routed({ uid: 'a' }), routed({ uid: 'c' })])
+  await until('the watch sees that it moves', () => watch.lastAwayMs() > 0)
+  await finish() // refused by Redis where anything was written to the new place meanwhile
+  expect(await taken).toMatchObject({ counts: { new: 1, duplicate: 1 } })
+  await expectConservation(book)
+  await expectNothingStranded(book)
+}, 40_000)
