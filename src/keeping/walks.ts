@@ -33,7 +33,8 @@ export interface Trimmed {
 /** Drops what was settled before then; yields what each page dropped. */
 export async function* trimBook(book: Book, beforeMs: number): AsyncGenerator<Trimmed> {
   for await (const ids of pagesOf(book)) {
-    const answer = await book.run('trim-records', Math.floor(beforeMs), ...ids)
+    const asked = [Math.floor(beforeMs), book.horizonMs, ...ids]
+    const answer = await book.run('trim-records', ...asked)
     const [stories, payloads] = answer as [number, number]
     yield { stories, payloads }
   }

@@ -15,6 +15,7 @@
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/quarantine.lua
+-- @include lib/trimmed-ranks.lua
 
 local ask = cjson.decode(ARGV[1])
 local feed = key('feed', ask.feed)
@@ -39,6 +40,7 @@ local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quara
 local made = {}
 local fresh = {}
 local has_quarantined = redis.call('EXISTS', key('quarantine-uids')) == 1
+local has_trimmed = redis.call('EXISTS', key('trimmed')) == 1
 
 local function has_item(record, candidate, rank)
   for _, item in ipairs(record.i) do
@@ -228,11 +230,22 @@ local function close_entry_of(event)
   end
 end
 
+-- Rank and word of the severity that an event had before; nil: it had none, or nobody knows.
+local function severity_before(event, record, is_seen)
+  if record then
+    return record.rk, record.sv
+  end
+  local rank = is_seen and has_trimmed and trimmed_rank(weeks, event.u, event.rk) or nil
+  return rank, rank_words[rank]
+end
+
 -- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
 local function take_in(place, event, payload)
   local record = load_record(event.rid)
-  local raised = record and event.rk > record.rk
-  if is_marked(weeks, event.seen, ask.horizon) then
+  local is_seen = is_marked(weeks, event.seen, ask.horizon)
+  local rank_before, word_before = severity_before(event, record, is_seen)
+  local raised = rank_before and event.rk > rank_before
+  if is_seen then
     counts.duplicate = counts.duplicate + 1
     if not raised or event.bl then
       return note_closed(event, record, payload)
@@ -250,7 +263,7 @@ local function take_in(place, event, payload)
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
     counts.raised = counts.raised + 1
-    event.raised_from = record.sv
+    event.raised_from = word_before
     record.rk = event.rk
     record.sv = event.sv
   end

@@ -305,3 +305,29 @@ describe('a limit of more than half of what Redis may use', () => {
     expect(await warningsWith(2 ** 40)).toEqual([])
   })
 })
+
+test('an event that made room is told again only where it comes back more severe than ever', async () => {
+  const { book, keep } = await aScene()
+  const shown = async (severity: string): Promise<string[]> => {
+    const accepted = await takeIn(book, [routed({ uid: uidOf(1), severity }, ['soc'])])
+    const made = accepted.status === 'committed' ? accepted.made : []
+    for (const { ref } of made) {
+      await beginAttempt(book, ref, 't', minuteMs)
+      await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome: 'delivered' })
+    }
+    const record = await readRecord(book, book.digests.recordId(uidOf(1)))
+    const items = record?.items ?? []
+    return made.length === 0 ? [] : items.map((item) => `${item.raisedFrom} to ${item.severity}`)
+  }
+  const makeRoom = () => keep(1, { aheadMs: 365 * 24 * 60 * minuteMs })
+  expect(await shown('medium')).toEqual(['undefined to medium'])
+  await makeRoom()
+  expect(await readRecord(book, book.digests.recordId(uidOf(1)))).toBeUndefined()
+  expect(await shown('medium')).toEqual([])
+  expect(await shown('low')).toEqual([])
+  expect(await shown('critical')).toEqual(['medium to critical'])
+  await makeRoom()
+  expect(await shown('critical')).toEqual([])
+  expect(await shown('high')).toEqual([])
+  expect((await proofOf([book]))[0]).toMatchObject({ differences: [], stranded: [] })
+})
