@@ -19,6 +19,7 @@ interface ResendOptions extends CommonOptions {
   sink: string
   since: string
   uid?: string
+  diverted?: true
   yes?: true
 }
 
@@ -31,6 +32,7 @@ export function deliveriesCommand(context: Context): Command {
       'delivered or diverted since: how long ago, such as 2h, or a time such as 2026-11-01T12:00Z',
     )
     .option('--uid <uid>', 'only this event; as it stands in a message will do')
+    .option('--diverted', 'only what its fallback got instead')
     .option('--yes', 'do not ask')
     .action((options: ResendOptions) => resendDeliveries(context, options))
   return new Command('deliveries').description('what was sent').addCommand(resend)
@@ -45,7 +47,7 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
   const { counts, gone } = await withLedger(config, async (ledger) => {
     const sinceMs = parseMoment(options.since, await redisNow(ledger))
     const found = await gatherItems(context, ledger.books, (book) =>
-      choose(book, { sink: name, sinceMs, uid: options.uid }),
+      choose(book, { ...options, sink: name, sinceMs }),
     )
     const items = found.filter(({ item }) => known.has(item.destination)).toSorted(bySeverity)
     if (items.length > 0 && !options.yes) {
@@ -83,10 +85,17 @@ function alone(batchWaitMs: number | undefined): string {
 interface Choice {
   sink: string
   sinceMs: number
-  uid: string | undefined
+  uid?: string
+  diverted?: true
 }
 
-async function* choose(book: Book, { sink, sinceMs, uid }: Choice): AsyncGenerator<PlacedItem> {
+async function* choose(book: Book, choice: Choice): AsyncGenerator<PlacedItem> {
+  for await (const placed of ended(book, choice)) {
+    if (!choice.diverted || placed.item.state === 'diverted') yield placed
+  }
+}
+
+async function* ended(book: Book, { sink, sinceMs, uid }: Choice): AsyncGenerator<PlacedItem> {
   if (uid === undefined) {
     yield* endedItems(book, sink, sinceMs)
     return

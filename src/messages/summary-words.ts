@@ -49,7 +49,7 @@ export function kindNote(summary: Summary, timeIn: TimeIn): string[] {
 function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>): string {
   // whole seconds, and none too late
   const since = `${new Date(sinceMs).toISOString().slice(0, 19)}Z`
-  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --since ${since}`
+  return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
 }
 
 function opening({ kind, total, byFeed, undelivered }: Summary): string {

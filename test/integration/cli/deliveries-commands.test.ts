@@ -2,6 +2,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readItems, readRecord } from '../../../src/ledger/records.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { divertItem, moveItem } from '../../../src/ledger/redirect.ts'
 import { aGatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
@@ -88,6 +89,13 @@ test('what went to the fallback of the sink is sent to it again; what was moved 
   expect((await tocsin(...args, '--yes')).out).toContain('1 item queued')
   const { sinks } = await expectConservation(book)
   expect(sinks['siem']).toMatchObject({ diverted: 2, replayed: 1, pending: { queued: 1 } })
+})
+
+test('with --diverted what the sink itself accepted is left alone', async () => {
+  const { book, config } = await aDeliveredScene()
+  const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--diverted', ...config]
+  expect((await tocsin(...args, '--yes')).out).toContain('accepted nothing in that time')
+  expect((await readAccounting(book)).sinks['lake']).toMatchObject({ replayed: 0 })
 })
 
 test('one event alone is named as it stands in a message', async () => {

@@ -55,7 +55,7 @@ test('a fallback says how much could not be delivered where, and what sends it t
   expect(message.title).toMatch(/^2 events could not be delivered to soc: 2 \w+ — /)
   expect(message.subject).toContain('2 events could not be delivered to soc')
   expect(message.notes).toEqual([
-    'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink soc --since 2026-11-21T04:12:07Z',
+    'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink soc --diverted --since 2026-11-21T04:12:07Z',
   ])
 })
 
