@@ -9,6 +9,6 @@ export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
 
 export const workerSettings = {
   lockDuration: 10_000,
-  stalledInterval: 2_500,
+  stalledInterval: 2_000,
   maxStalledCount: 1_000_000_000,
 } as const

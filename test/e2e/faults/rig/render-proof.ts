@@ -1,78 +1,93 @@
-/** The figures of a proof as the README shows them. */
+/** The figures of a proof as the README shows them, in Markdown, and what is wrong with them. */
+import { availableParallelism } from 'node:os'
 import type { badInputs } from '../../../fuzz/bad-inputs.ts'
 import type { SecretScan } from '../../../security/secret-scan.ts'
 import { crash, outage } from '../disturbances/redis.ts'
 import { kill } from '../disturbances/replicas.ts'
-import type { Figures } from './run-chaos.ts'
+import { complaintsOf, type Figures } from './run-chaos.ts'
 import { isSteady, type SoakFigures } from './run-soak.ts'
 
-export interface ProofFigures {
+export interface AttackFigures {
   chaos: Figures
   inputs: Awaited<ReturnType<typeof badInputs>>
   secrets: SecretScan
-  soak: SoakFigures
-  cores: number
 }
 
-/** Markdown. */
-export function renderProof(figures: ProofFigures): string {
-  const { chaos, inputs, secrets, soak, cores } = figures
-  const { verdict, recoveryMs, struck } = chaos
+type Row = readonly [what: string, value: string | number]
+
+export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string {
+  const { verdict, recoveryMs, struck, proofs } = chaos
   const times = (name: string): number => struck[name] ?? 0
+  const kinds = Object.keys(struck).length
   const strikes = Object.values(struck).reduce((sum, count) => sum + count, 0)
-  const rows = [
-    ['replicas killed (SIGKILL)', times(kill.name)],
-    ['Redis killed (SIGKILL)', times(crash.name) + times(outage.name)],
-    ['disturbances of all kinds', `${strikes}, of ${Object.keys(struck).length} kinds`],
-    ['events, and deliveries due', `${number(chaos.events)}, ${number(verdict.expected)}`],
-    ['**lost**', `**${verdict.lost.length}**`],
-    ['repeated, and explained by a lost answer', `${verdict.repeated}, ${verdict.explained}`],
-    ['**unexplained repeats**', `**${verdict.unexplained.length}**`],
+  return table(
+    `Under attack: ${cores()}, ${chaos.replicas} replicas, ${chaos.seconds} s, seed ${chaos.seed}.`,
     [
-      'work of a killed replica in hand again',
-      `after ${seconds(recoveryMs.median)} (median), ${seconds(recoveryMs.most)} (longest of ${recoveryMs.samples})`,
+      ['replicas killed (SIGKILL)', times(kill.name)],
+      ['Redis killed (SIGKILL)', times(crash.name) + times(outage.name)],
+      ['disturbances in all', `${number(strikes)}, of ${kinds} kinds`],
+      ['events, deliveries due', `${number(chaos.events)}, ${number(verdict.expected)}`],
+      ['**lost**', `**${verdict.lost.length}**`],
+      ['repeated; of these explained by an answer that was lost', both(verdict)],
+      ['**repeats without an explanation**', `**${verdict.unexplained.length}**`],
+      [
+        'work of a killed replica is in hand again after',
+        `${seconds(recoveryMs.median)} (median), at most ${seconds(recoveryMs.most)}; ${number(recoveryMs.samples)} pieces, other replicas being killed meanwhile`,
+      ],
+      [
+        'the ledger compared with itself meanwhile; findings',
+        `${proofs.made}; ${proofs.findings.length}`,
+      ],
+      [
+        'bad inputs tried; crashes; unclear errors',
+        `${inputs.tried}; ${inputs.crashed.length}; ${inputs.unclear.length}`,
+      ],
+      [
+        'secrets planted; outputs searched for them; found',
+        `${secrets.planted}; ${number(secrets.outputs)} (${mebibytes(secrets.bytes)}); ${secrets.found.length}`,
+      ],
     ],
-    [
-      'bad inputs tried, crashes, unclear errors',
-      `${inputs.tried}, ${inputs.crashed.length}, ${inputs.unclear.length}`,
-    ],
-    [
-      'secrets planted, outputs searched, secrets found',
-      `${secrets.planted}, ${number(secrets.outputs)} (${mebibytes(secrets.bytes)}), ${secrets.found.length}`,
-    ],
-    [
-      `load held for ${Math.round(soak.seconds / 60)} min by one process`,
-      `${soak.perSecond} events/s, ${number(soak.delivered)} delivered, at most ${seconds((1000 * soak.mostBehind) / soak.perSecond)} behind`,
-    ],
-    ['memory of the daemon meanwhile', span(soak.daemonBytes)],
-    ['memory of Redis meanwhile (`max_bytes: 64MiB`)', span(soak.redisBytes)],
-  ]
-  return `${[
-    `On ${cores} cores, ${chaos.replicas} replicas, ${chaos.seconds} s, seed ${chaos.seed}:`,
-    '',
-    '| | |',
-    '|---|---|',
-    ...rows.map(([what, value]) => `| ${what} | ${value} |`),
-  ].join('\n')}\n`
+  )
 }
 
-export function complaintsOfProof({ chaos, inputs, secrets, soak }: ProofFigures): string[] {
+export function renderLoad(soak: SoakFigures): string {
+  const { perSecond, delivered, mostBehind, daemonBytes, redisBytes } = soak
+  return table(`Under load: ${cores()}, one process, ${soak.seconds} s, \`max_bytes: 64MiB\`.`, [
+    ['load held', `${perSecond} events/s`],
+    ['delivered, unaccounted for', `${number(delivered)}, ${soak.unaccounted}`],
+    ['behind at most', `${seconds((1000 * mostBehind) / perSecond)}, a poll coming every 5 s`],
+    [
+      'memory of the daemon, second and last fifth of the time',
+      daemonBytes.map(mebibytes).join(', '),
+    ],
+    ['memory of Redis, likewise', redisBytes.map(mebibytes).join(', ')],
+  ])
+}
+
+export function attackComplaints({ chaos, inputs, secrets }: AttackFigures): string[] {
   return [
+    ...complaintsOf(chaos),
     ...inputs.crashed.map((name) => `a bad input crashed the daemon: ${name}`),
     ...inputs.unclear.map((name) => `an unclear error: ${name}`),
     ...secrets.found.map((name) => `a secret came out: ${name}`),
-    ...(isSteady(soak) ? [] : ['the load was not held, or memory grew']),
-    ...(chaos.recoveryMs.most > mostRecoveryMs
-      ? ['the work of a killed replica lay too long']
-      : []),
   ]
 }
 
-/** Promised: ledger rules, Time-outs that hold together. */
-const mostRecoveryMs = 15_000
+export function loadComplaints(soak: SoakFigures): string[] {
+  return isSteady(soak) ? [] : ['the load was not held, or memory grew']
+}
 
-function span([before, after]: readonly [number, number]): string {
-  return `${mebibytes(before)} in the second fifth of the time, ${mebibytes(after)} in the last`
+function table(title: string, rows: readonly Row[]): string {
+  const lines = rows.map(([what, value]) => `| ${what} | ${value} |`)
+  return [title, '', '| | |', '|---|---|', ...lines, ''].join('\n')
+}
+
+function both({ repeated, explained }: Figures['verdict']): string {
+  return `${repeated}; ${explained}`
+}
+
+function cores(): string {
+  return `${availableParallelism()} cores`
 }
 
 function mebibytes(bytes: number): string {
