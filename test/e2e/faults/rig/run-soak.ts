@@ -40,7 +40,7 @@ interface Rig {
   redis: Redis
   book: Book
   daemon: ChildProcess
-  /** Events that arrived at the webhook. */
+  /** Events that arrived at the webhook, each once. */
   delivered: () => number
 }
 
@@ -55,7 +55,7 @@ export async function runSoak(plan: SoakPlan): Promise<SoakFigures> {
     const perSecond = plan.perSecond ?? (await highestLoad(rig))
     const before = rig.delivered()
     const samples = await hold(rig, perSecond, plan.holdMs)
-    await until('all is delivered', () => rig.delivered() === rig.sandbox.events().length, 120_000)
+    await allDelivered(rig)
     await until('all is settled', async () => (await pending(rig)) === 0, 60_000)
     await expectConservation(rig.book)
     const events = rig.sandbox.events().length
@@ -114,11 +114,21 @@ async function highestLoad(rig: Rig): Promise<number> {
   for (let perSecond = 40; perSecond <= 2_000; perSecond = Math.ceil(perSecond * 1.4)) {
     const samples = await hold(rig, perSecond, tryMs)
     const behind = samples.at(-1)?.behind ?? 0
-    await until('it has caught up', () => rig.delivered() === rig.sandbox.events().length, 300_000)
+    await allDelivered(rig)
     if (behind > perSecond * mostSecondsBehind) break
     carried = perSecond
   }
   return Math.floor(carried * 0.8)
+}
+
+async function allDelivered(rig: Rig): Promise<void> {
+  const isThere = (): boolean => rig.delivered() === rig.sandbox.events().length
+  await until('all is delivered', isThere, 300_000).catch(async (cause: unknown) => {
+    const { feeds, sinks } = await readAccounting(rig.book)
+    const found = JSON.stringify({ feeds, sinks })
+    const words = `${rig.delivered()} of ${rig.sandbox.events().length} events delivered: ${found}`
+    throw new Error(words, { cause })
+  })
 }
 
 /** Pours for so long, and looks at least every two seconds. */
@@ -168,15 +178,16 @@ async function onRig<T>(work: (rig: Rig) => Promise<T>): Promise<T> {
     ],
     keep: 1_000,
   })
-  let delivered = 0
-  sandbox.onReceived(({ uids }) => (delivered += uids.length))
+  // an answer that comes too late, while far too much is poured, means a repeat
+  const delivered = new Set<string>()
+  sandbox.onReceived(({ uids }) => uids.forEach((uid) => delivered.add(uid)))
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-soak-'))
   const daemon = startDaemon(folder, configOf(sandbox, server.url))
   const gone = once(daemon, 'exit')
   try {
     const keys = createKeys('tocsin')
     const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
-    return await work({ sandbox, redis, book, daemon, delivered: () => delivered })
+    return await work({ sandbox, redis, book, daemon, delivered: () => delivered.size })
   } finally {
     daemon.kill('SIGTERM')
     await gone
