@@ -171,7 +171,7 @@ test('what made room while it went on is not missing', async () => {
   const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
   const ids = uids.slice(0, 9).map((uid) => given.book.digests.recordId(uid))
   for (const id of ids) await tests.redis.pexpire(given.book.key('rec', id), dayMs) // settled
-  await given.book.run('trim-records', Date.now() + dayMs, ...ids)
+  await given.book.run('trim-records', Date.now() + dayMs, given.book.horizonMs, ...ids)
   const audit = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   let step = await audit.next()
   while (!step.done) step = await audit.next()
