@@ -1,7 +1,7 @@
 /** What the last audit of each feed found, for metrics and notices; and whose turn it is to audit. */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { holdLease, releaseLease } from '../redis/lease.ts'
 import type { AuditResult } from './finding.ts'
 
 /** Of an audit that ended; ms, and how many. */
@@ -80,20 +80,10 @@ interface Lease {
 }
 
 /** Whether this replica may audit the feed, or goes on with it. */
-export async function holdAudit(
-  redis: Redis,
-  keys: Keys,
-  { feed, holder }: Lease,
-): Promise<boolean> {
-  const lease = [keys.shared('auditing', feed)]
-  return Number(await runScript(redis, 'hold-lease', lease, [holder, leaseMs])) === 1
+export function holdAudit(redis: Redis, keys: Keys, { feed, holder }: Lease): Promise<boolean> {
+  return holdLease(redis, keys.shared('auditing', feed), { holder, ms: leaseMs })
 }
 
-/** Only one's own. */
-export async function releaseAudit(
-  redis: Redis,
-  keys: Keys,
-  { feed, holder }: Lease,
-): Promise<void> {
-  await runScript(redis, 'hold-lease', [keys.shared('auditing', feed)], [holder, 0])
+export function releaseAudit(redis: Redis, keys: Keys, { feed, holder }: Lease): Promise<void> {
+  return releaseLease(redis, keys.shared('auditing', feed), holder)
 }

@@ -1,7 +1,7 @@
 /** What the last walk found, for metrics and the next one; and whose turn it is. */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { holdLease, releaseLease } from '../redis/lease.ts'
 
 export interface KeepingNote {
   endedAtMs: number
@@ -30,11 +30,10 @@ export async function readKeepingNote(redis: Redis, keys: Keys): Promise<Keeping
 const leaseMs = 60_000
 
 /** Whether this replica may walk, or goes on with it. */
-export async function holdWalk(redis: Redis, keys: Keys, holder: string): Promise<boolean> {
-  return (await runScript(redis, 'hold-lease', [keys.shared('walking')], [holder, leaseMs])) === 1
+export function holdWalk(redis: Redis, keys: Keys, holder: string): Promise<boolean> {
+  return holdLease(redis, keys.shared('walking'), { holder, ms: leaseMs })
 }
 
-/** Only one's own. */
-export async function releaseWalk(redis: Redis, keys: Keys, holder: string): Promise<void> {
-  await runScript(redis, 'hold-lease', [keys.shared('walking')], [holder, 0])
+export function releaseWalk(redis: Redis, keys: Keys, holder: string): Promise<void> {
+  return releaseLease(redis, keys.shared('walking'), holder)
 }

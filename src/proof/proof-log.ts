@@ -1,7 +1,7 @@
 /** What the last proof of the ledger found, for metrics; and whose turn it is to make the next. */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { holdLease, releaseLease } from '../redis/lease.ts'
 import { discrepanciesOf, type BookProof } from './ledger-proof.ts'
 
 export interface ProofNote {
@@ -33,11 +33,10 @@ export async function readProofNote(redis: Redis, keys: Keys): Promise<ProofNote
 const leaseMs = 60_000
 
 /** Whether this replica may make the proof, or goes on with it. */
-export async function holdProof(redis: Redis, keys: Keys, holder: string): Promise<boolean> {
-  return (await runScript(redis, 'hold-lease', [keys.shared('proving')], [holder, leaseMs])) === 1
+export function holdProof(redis: Redis, keys: Keys, holder: string): Promise<boolean> {
+  return holdLease(redis, keys.shared('proving'), { holder, ms: leaseMs })
 }
 
-/** Only one's own. */
-export async function releaseProof(redis: Redis, keys: Keys, holder: string): Promise<void> {
-  await runScript(redis, 'hold-lease', [keys.shared('proving')], [holder, 0])
+export function releaseProof(redis: Redis, keys: Keys, holder: string): Promise<void> {
+  return releaseLease(redis, keys.shared('proving'), holder)
 }

@@ -1,3 +1,4 @@
+import { secondsInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
 
 /** What a run found, for a terminal. */
@@ -10,15 +11,11 @@ function renderFigures(figures: Figures): string {
     ...strikes,
     `  events ${figures.events}, deliveries due ${verdict.expected}, received ${verdict.received}`,
     `  lost ${verdict.lost.length}, repeated ${verdict.repeated}, explained ${verdict.explained}, unexplained ${verdict.unexplained.length}`,
-    `  work of killed replicas in hand again after ${seconds(recoveryMs.median)} s (median), at most ${seconds(recoveryMs.most)} s (${recoveryMs.samples} pieces)`,
-    `  all settled ${seconds(figures.settledAfterMs)} s after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
+    `  work of killed replicas in hand again after ${secondsInWords(recoveryMs.median)} (median), at most ${secondsInWords(recoveryMs.most)} (${recoveryMs.samples} pieces)`,
+    `  all settled ${secondsInWords(figures.settledAfterMs)} after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
     `  the ledger compared with itself ${figures.proofs.made} times meanwhile, findings ${figures.proofs.findings.length}`,
     ...complaints.slice(0, 30).map((line) => `  ${line}`),
   ].join('\n')}\n`
-}
-
-function seconds(ms: number): string {
-  return (ms / 1000).toFixed(1)
 }
 
 export function sayFigures(figures: Figures): void {

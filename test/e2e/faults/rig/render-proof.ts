@@ -4,6 +4,7 @@ import type { badInputs } from '../../../fuzz/bad-inputs.ts'
 import type { SecretScan } from '../../../security/secret-scan.ts'
 import { crash, outage } from '../disturbances/redis.ts'
 import { kill } from '../disturbances/replicas.ts'
+import { mebibytesInWords, secondsInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
 import { isSteady, type SoakFigures } from './run-soak.ts'
 
@@ -32,7 +33,7 @@ export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string 
       ['**repeats without an explanation**', `**${verdict.unexplained.length}**`],
       [
         'work of a killed replica is in hand again after',
-        `${seconds(recoveryMs.median)} (median), at most ${seconds(recoveryMs.most)}; ${number(recoveryMs.samples)} pieces, other replicas being killed meanwhile`,
+        `${secondsInWords(recoveryMs.median)} (median), at most ${secondsInWords(recoveryMs.most)}; ${number(recoveryMs.samples)} pieces, other replicas being killed meanwhile`,
       ],
       [
         'the ledger compared with itself meanwhile; findings',
@@ -44,7 +45,7 @@ export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string 
       ],
       [
         'secrets planted; outputs searched for them; found',
-        `${secrets.planted}; ${number(secrets.outputs)} (${mebibytes(secrets.bytes)}); ${secrets.found.length}`,
+        `${secrets.planted}; ${number(secrets.outputs)} (${mebibytesInWords(secrets.bytes)}); ${secrets.found.length}`,
       ],
     ],
   )
@@ -55,12 +56,15 @@ export function renderLoad(soak: SoakFigures): string {
   return table(`Under load: ${cores()}, one process, ${soak.seconds} s, \`max_bytes: 64MiB\`.`, [
     ['load held', `${perSecond} events/s`],
     ['delivered, unaccounted for', `${number(delivered)}, ${soak.unaccounted}`],
-    ['behind at most', `${seconds((1000 * mostBehind) / perSecond)}, a poll coming every 5 s`],
+    [
+      'behind at most',
+      `${secondsInWords((1000 * mostBehind) / perSecond)}, a poll coming every 5 s`,
+    ],
     [
       'memory of the daemon, second and last fifth of the time',
-      daemonBytes.map(mebibytes).join(', '),
+      daemonBytes.map(mebibytesInWords).join(', '),
     ],
-    ['memory of Redis, likewise', redisBytes.map(mebibytes).join(', ')],
+    ['memory of Redis, likewise', redisBytes.map(mebibytesInWords).join(', ')],
   ])
 }
 
@@ -88,14 +92,6 @@ function both({ repeated, explained }: Figures['verdict']): string {
 
 function cores(): string {
   return `${availableParallelism()} cores`
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`
-}
-
-function seconds(ms: number): string {
-  return `${(ms / 1000).toFixed(1)} s`
 }
 
 function number(count: number): string {

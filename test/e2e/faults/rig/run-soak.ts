@@ -13,6 +13,7 @@ import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
 import { connectTo, expectConservation, ledgerConfig } from '../../../support/ledger.ts'
 import { startRedis } from '../../../support/redis.ts'
 import { until } from '../../../support/until.ts'
+import { mebibytesInWords } from './in-words.ts'
 import { residentBytes } from './memory.ts'
 
 export interface SoakPlan {
@@ -95,12 +96,8 @@ export function renderSoak(figures: SoakFigures): string {
   const { daemonBytes, redisBytes } = figures
   return `${[
     `held ${figures.perSecond} events/s for ${figures.seconds} s: ${figures.delivered} delivered, at most ${figures.mostBehind} behind, unaccounted ${figures.unaccounted}`,
-    `  memory of the daemon ${mebibytes(daemonBytes[0])} → ${mebibytes(daemonBytes[1])}, of Redis ${mebibytes(redisBytes[0])} → ${mebibytes(redisBytes[1])}`,
+    `  memory of the daemon ${mebibytesInWords(daemonBytes[0])} → ${mebibytesInWords(daemonBytes[1])}, of Redis ${mebibytesInWords(redisBytes[0])} → ${mebibytesInWords(redisBytes[1])}`,
   ].join('\n')}\n`
-}
-
-function mebibytes(bytes: number): string {
-  return `${(bytes / 2 ** 20).toFixed(0)} MiB`
 }
 
 /** A poll comes every 5 s and a batch waits for one: more than twice that, and it falls behind. */
