@@ -20,24 +20,31 @@ const keep = 50_000
 
 export function createCursorWatch(): CursorWatch {
   let walksByCursor = new Map<string, Set<string>>()
+  /** Cursors whoever brings them, and cursors as one walk has them: `handedTo`. */
   const expired = new Set<string>()
   let changedWalks = 0
 
   return {
     handOut(cursor, walk) {
+      const digest = digestOf(walk)
       expired.delete(cursor)
+      expired.delete(handedTo(digest, cursor))
       const walks = walksByCursor.get(cursor) ?? new Set()
-      walksByCursor.set(cursor, walks.add(digestOf(walk)))
+      walksByCursor.set(cursor, walks.add(digest))
       if (walksByCursor.size > keep) walksByCursor = new Map([...walksByCursor].slice(keep / 2))
     },
     take(cursor, walk) {
-      if (expired.has(cursor)) return 'refused'
+      const digest = digestOf(walk)
+      if (expired.has(cursor) || expired.has(handedTo(digest, cursor))) return 'refused'
       const walks = walksByCursor.get(cursor)
-      if (walks && !walks.has(digestOf(walk))) changedWalks++
+      if (walks && !walks.has(digest)) changedWalks++
       return 'taken'
     },
     expireAll() {
-      for (const cursor of walksByCursor.keys()) expired.add(cursor)
+      for (const [cursor, walks] of walksByCursor) {
+        expired.add(cursor)
+        for (const digest of walks) expired.add(handedTo(digest, cursor))
+      }
       walksByCursor.clear()
     },
     changedWalks: () => changedWalks,
@@ -57,6 +64,11 @@ const keptCursors = z.object({
   walks: z.array(z.tuple([z.string(), z.array(z.string())])),
   expired: z.array(z.string()),
 })
+
+/** Two walks may be handed the same cursor: it is a place, and names no walk. */
+function handedTo(digest: string, cursor: string): string {
+  return `${digest} ${cursor}`
+}
 
 function digestOf(walk: unknown): string {
   return createHash('sha256').update(canonical(walk)).digest('base64')

@@ -27,28 +27,26 @@ export function createHistory(): History {
   const byUid = new Map<string, SandboxEvent>()
   const byGroup = new Map<number, SandboxEvent[]>()
 
-  /** Where many come at once, `add` sorts; one alone finds its place. */
-  function enter(event: SandboxEvent, isAlone: boolean): void {
+  function remember(event: SandboxEvent): void {
     if (byUid.has(event.uid)) throw new Error(`the sandbox already has an event ${event.uid}`)
     byUid.set(event.uid, event)
     arrived.push(event)
-    enterGroups(event, isAlone)
   }
 
-  function enterGroups(event: SandboxEvent, isAlone: boolean): void {
+  /** Most belong at the end, where nothing has to move. */
+  function enterGroups(event: SandboxEvent): void {
     for (const groupId of event.groupIds) {
       const group = byGroup.get(groupId) ?? []
       byGroup.set(groupId, group)
-      group.splice(isAlone ? firstAfter(group, positionOf(event)) : group.length, 0, event)
+      group.splice(firstAfter(group, positionOf(event)), 0, event)
     }
   }
 
   function add(events: readonly SandboxEvent[]): void {
-    for (const event of events) enter(event, events.length === 1)
-    if (events.length === 1) return
-    for (const groupId of new Set(events.flatMap(({ groupIds }) => groupIds))) {
-      byGroup.get(groupId)?.sort((a, b) => comparePositions(positionOf(a), positionOf(b)))
-    }
+    events.forEach(remember)
+    events
+      .toSorted((left, right) => comparePositions(positionOf(left), positionOf(right)))
+      .forEach(enterGroups)
   }
 
   function known(uid: string): SandboxEvent {
@@ -67,7 +65,7 @@ export function createHistory(): History {
         group.splice(firstAtOrAfter(group, positionOf(event)), 1)
       }
       Object.assign(event, places)
-      enterGroups(event, true)
+      enterGroups(event)
     },
     get: (uid) => byUid.get(uid),
     ofGroup: (groupId) => byGroup.get(groupId) ?? [],
