@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { createCircuit, type Circuit } from '../delivery/circuit.ts'
 import { createDeliverer, type Deliverer } from '../delivery/deliverer.ts'
 import {
@@ -24,6 +23,7 @@ import { noteDigestSent } from '../digest/digest-state.ts'
 import { noteCanary } from '../notices/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import { createRouter, type Router } from '../routing/router.ts'
+import { replica } from '../runtime/replica.ts'
 import { buildFlusher, countSuppressed, type Collecting } from './build-flusher.ts'
 import { buildGate } from './build-gate.ts'
 import { buildRelief, reliefSinks } from './build-relief.ts'
@@ -120,7 +120,7 @@ function buildDeliverer(
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
     pace: createSendPace(redis, keys, clock),
-    replica: `${process.pid}-${randomBytes(3).toString('hex')}`,
+    replica,
     clock,
     logger,
     metrics,

@@ -1,5 +1,6 @@
 /** What happens to processes: killed, restarted, frozen, blocked, given another configuration. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../../support/until.ts'
 import type { Disturbance } from '../rig/disturbance.ts'
 import type { Stage } from '../rig/stage.ts'
 
@@ -11,8 +12,7 @@ export const kill: Disturbance = {
   weight: 20,
   async strike(stage) {
     await sleep(300 + 900 * stage.random.next())
-    await stage.fleet.kill(await anyRunning(stage))
-    await stage.recovery.watch()
+    await stage.recovery.watch(await stage.fleet.kill(await anyRunning(stage)))
   },
 }
 
@@ -67,7 +67,8 @@ function anyOf({ random, fleet }: Stage): number {
 /** One of those that run, once so many do that somebody is left to take its work up. */
 async function anyRunning(stage: Stage): Promise<number> {
   const { random, fleet } = stage
-  let running = fleet.running()
-  for (; running.length < Math.max(1, fleet.size - 1); running = fleet.running()) await sleep(50)
+  const enough = Math.max(1, fleet.size - 1)
+  await until('enough replicas run', () => fleet.running().length >= enough, 120_000)
+  const running = fleet.running()
   return running[random.int(0, running.length - 1)]!
 }

@@ -5,14 +5,15 @@ import { mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from '../../../support/until.ts'
 import { setup as compileOnce } from '../../../support/compile-once.ts'
 
 export interface Fleet {
   readonly size: number
   /** Those that poll and deliver just now. */
   running(): number[]
-  /** SIGKILL, and another in its place. */
-  kill(index: number): Promise<void>
+  /** SIGKILL, and another in its place; the id of the process that was killed. */
+  kill(index: number): Promise<number>
   /** SIGTERM, and another in its place. */
   restart(index: number): Promise<void>
   /** SIGSTOP, and after so long SIGCONT. */
@@ -39,6 +40,9 @@ export interface FleetOptions {
 /** Promised: after SIGTERM a process is gone within ten seconds. */
 const exitMs = 10_000
 
+/** A start takes a second; it waits for as long as Redis is away. */
+const startMs = 120_000
+
 export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOptions): Fleet {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-fleet-'))
   const config = join(folder, 'tocsin.yaml')
@@ -59,9 +63,12 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
   const at = (index: number): Replica => replicas[index]!
 
   /** What is done to one replica is done one after the other: lanes run side by side. */
-  function inTurn(index: number, act: () => Promise<void>): Promise<void> {
+  function inTurn<T>(index: number, act: () => Promise<T>): Promise<T> {
     const done = turns[index]!.then(act)
-    turns[index] = done.catch(() => undefined)
+    turns[index] = done.then(
+      () => undefined,
+      () => undefined,
+    )
     return done
   }
 
@@ -76,8 +83,10 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
     running: () => replicas.flatMap((replica, i) => (replica.runs() ? [i] : [])),
     kill: (index) =>
       inTurn(index, async () => {
+        const killed = at(index).pid()
         await at(index).end('SIGKILL')
         replicas[index] = launch()
+        return killed
       }),
     restart,
     freeze: (index, ms) =>
@@ -88,6 +97,8 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
       }),
     block: (index) =>
       inTurn(index, async () => {
+        // one that is starting has not yet learnt the signal: it would end it
+        await until('the replica runs', () => at(index).runs(), startMs)
         at(index).signal('SIGUSR2')
         await sleep(blockMs)
       }),
@@ -111,6 +122,7 @@ export function startFleet({ yaml, size, blockMs, log = '/dev/null' }: FleetOpti
 }
 
 interface Replica {
+  pid(): number
   runs(): boolean
   signal(name: 'SIGSTOP' | 'SIGCONT' | 'SIGUSR2'): void
   /** How long it took to go, ms. */
@@ -150,6 +162,7 @@ function launchReplica(options: LaunchOptions): Replica {
   }
 
   return {
+    pid: () => child.pid ?? 0,
     runs: () => runs && isRunning(child),
     signal: (name) => void (isRunning(child) && child.kill(name)),
     async end(name) {

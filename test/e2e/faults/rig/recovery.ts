@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Redis } from '../../../../src/redis/connection.ts'
 
 export interface Recovery {
-  /** Right after a kill: what is being worked on at this instant, by the dead too, is watched from now. */
-  watch(): Promise<void>
+  /** Right after a kill: what was in the hands of this process is watched from now. */
+  watch(pid: number): Promise<void>
   /** Redis is away: what is being watched says nothing any more. */
   forget(): void
   /** Milliseconds, one for each piece of work that a kill had interrupted. */
@@ -20,9 +20,6 @@ interface Work {
   sinceMs: number
 }
 
-/** What a living replica had in its hands is done sooner than this, and is no sample. */
-const atOnceMs = 2_000
-
 export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery {
   let watched: Work[] = []
   const found: number[] = []
@@ -33,9 +30,7 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
     const nowMs = performance.now()
     const over = watched.filter((_, i) => states[i])
     watched = watched.filter((work) => !over.includes(work))
-    for (const { sinceMs } of over) {
-      if (nowMs - sinceMs > atOnceMs) found.push(Math.round(nowMs - sinceMs))
-    }
+    found.push(...over.map(({ sinceMs }) => Math.round(nowMs - sinceMs)))
   }
 
   async function run(): Promise<void> {
@@ -47,9 +42,9 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
 
   const running = run()
   return {
-    async watch() {
+    async watch(pid) {
       const sinceMs = performance.now()
-      const active = await Promise.all(queues.map((queue) => activeJobs(redis, queue)))
+      const active = await Promise.all(queues.map((queue) => jobsOf(redis, queue, pid)))
       watched.push(...active.flat().map((work) => ({ ...work, sinceMs })))
     },
     forget() {
@@ -63,10 +58,19 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
   }
 }
 
-async function activeJobs(redis: Redis, queue: string): Promise<Omit<Work, 'sinceMs'>[]> {
+/** Jobs that a process of this id took up and had not put down. */
+async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Omit<Work, 'sinceMs'>[]> {
   const jobs = await redis.lrange(`${queue}:active`, 0, -1)
-  const tokens = await Promise.all(jobs.map((job) => redis.get(`${queue}:${job}:lock`)))
-  return jobs.flatMap((job, i) => (tokens[i] ? [{ queue, job, token: tokens[i] }] : []))
+  const held = await Promise.all(
+    jobs.map(async (job) => {
+      const [holder, token] = await Promise.all([
+        redis.hget(`${queue}:${job}`, 'pb'),
+        redis.get(`${queue}:${job}:lock`),
+      ])
+      return holder?.startsWith(`${pid}-`) && token ? [{ queue, job, token }] : []
+    }),
+  )
+  return held.flat()
 }
 
 /** Another worker has it, or it sleeps until its next time, or it is done. */
