@@ -1,6 +1,7 @@
 /** What happens to Redis, and to the way there. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Disturbance } from '../rig/disturbance.ts'
+import type { Stage } from '../rig/stage.ts'
 import type { StoreKind } from '../rig/store.ts'
 
 const alone: readonly StoreKind[] = ['everysec', 'always']
@@ -9,18 +10,14 @@ export const crash: Disturbance = {
   name: 'Redis killed (SIGKILL)',
   weight: 6,
   async strike(stage) {
-    stage.recovery.forget()
-    await stage.store.crash(100 + 900 * stage.random.next())
+    await uncounted(stage, () => stage.store.crash(100 + 900 * stage.random.next()))
     await sleep(1_000)
   },
 }
 
 export const outage: Disturbance = {
   name: 'Redis away for long',
-  async strike(stage) {
-    stage.recovery.forget()
-    await stage.store.crash(Math.min(stage.longMs, 30_000))
-  },
+  strike: (stage) => uncounted(stage, () => stage.store.crash(Math.min(stage.longMs, 30_000))),
 }
 
 export const swallow: Disturbance = {
@@ -52,26 +49,27 @@ const stall: Disturbance = {
 const full: Disturbance = {
   name: 'maxmemory reached',
   stores: alone,
-  async strike({ store, recovery }, ms) {
-    recovery.forget()
-    const used = /^used_memory:(\d+)/m.exec(await store.client.info('memory'))?.[1] ?? '0'
-    await store.client.config('SET', 'maxmemory', Math.floor(Number(used) * 0.98))
-    await sleep(ms)
-    await store.client.config('SET', 'maxmemory', 0)
-  },
+  strike: (stage, ms) =>
+    uncounted(stage, async () => {
+      const { client } = stage.store
+      const used = /^used_memory:(\d+)/m.exec(await client.info('memory'))?.[1] ?? '0'
+      await client.config('SET', 'maxmemory', Math.floor(Number(used) * 0.98))
+      await sleep(ms)
+      await client.config('SET', 'maxmemory', 0)
+    }),
 }
 
 const locked: Disturbance = {
   name: 'AUTH changed, then changed back',
   stores: alone,
-  async strike(stage, ms) {
-    stage.recovery.forget()
-    const { client, proxy } = stage.store
-    await client.config('SET', 'requirepass', 'another')
-    proxy?.cut()
-    await sleep(ms)
-    await client.config('SET', 'requirepass', '')
-  },
+  strike: (stage, ms) =>
+    uncounted(stage, async () => {
+      const { client, proxy } = stage.store
+      await client.config('SET', 'requirepass', 'another')
+      proxy?.cut()
+      await sleep(ms)
+      await client.config('SET', 'requirepass', '')
+    }),
 }
 
 export const redisDisturbances: readonly Disturbance[] = [
@@ -83,3 +81,10 @@ export const redisDisturbances: readonly Disturbance[] = [
   locked,
   outage,
 ]
+
+/** What was killed before and meanwhile comes back only once Redis does: it says nothing of recovery. */
+async function uncounted({ recovery }: Stage, act: () => Promise<void>): Promise<void> {
+  recovery.forget()
+  await act()
+  recovery.forget()
+}

@@ -7,9 +7,17 @@ export interface Recovery {
   watch(pid: number): Promise<void>
   /** Redis is away: what is being watched says nothing any more. */
   forget(): void
-  /** Milliseconds, one for each piece of work that a kill had interrupted. */
-  samples(): readonly number[]
+  /** One for each piece of work that a kill had interrupted. */
+  samples(): readonly RecoverySample[]
   stop(): Promise<void>
+}
+
+/** Milliseconds from the kill. */
+export interface RecoverySample {
+  /** Until it was out of the dead one's hands, for anybody to take. */
+  freeMs: number
+  /** Until somebody had it: where its sink hangs or its circuit is open, nobody should. */
+  takenMs: number
 }
 
 interface Work {
@@ -18,19 +26,27 @@ interface Work {
   /** Of the lock: another one means that another worker has the job. */
   token: string
   sinceMs: number
+  freeMs?: number
 }
 
 export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery {
   let watched: Work[] = []
-  const found: number[] = []
+  const found: RecoverySample[] = []
+  let forgotten = 0
   let isStopped = false
 
   async function look(): Promise<void> {
-    const states = await Promise.all(watched.map((work) => isInHand(redis, work)))
+    const looked = [...watched]
+    const states = await Promise.all(looked.map((work) => stateOf(redis, work)))
     const nowMs = performance.now()
-    const over = watched.filter((_, i) => states[i])
+    looked.forEach((work, i) => {
+      if (states[i] !== 'held') work.freeMs ??= Math.round(nowMs - work.sinceMs)
+    })
+    const over = looked.filter((work, i) => states[i] === 'taken' && watched.includes(work))
     watched = watched.filter((work) => !over.includes(work))
-    found.push(...over.map(({ sinceMs }) => Math.round(nowMs - sinceMs)))
+    for (const { sinceMs, freeMs = 0 } of over) {
+      found.push({ freeMs, takenMs: Math.round(nowMs - sinceMs) })
+    }
   }
 
   async function run(): Promise<void> {
@@ -44,10 +60,12 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
   return {
     async watch(pid) {
       const sinceMs = performance.now()
+      const since = forgotten
       const active = await Promise.all(queues.map((queue) => jobsOf(redis, queue, pid)))
-      watched.push(...active.flat().map((work) => ({ ...work, sinceMs })))
+      if (since === forgotten) watched.push(...active.flat().map((work) => ({ ...work, sinceMs })))
     },
     forget() {
+      forgotten += 1
       watched = []
     },
     samples: () => found,
@@ -73,12 +91,17 @@ async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Omit<Wo
   return held.flat()
 }
 
-/** Another worker has it, or it sleeps until its next time, or it is done. */
-async function isInHand(redis: Redis, { queue, job, token }: Work): Promise<boolean> {
-  const [holder, exists, delayed] = await Promise.all([
+/** Taken: another worker has it, or it sleeps until its next time, or it is done. */
+async function stateOf(
+  redis: Redis,
+  { queue, job, token }: Work,
+): Promise<'held' | 'free' | 'taken'> {
+  const [holder, exists, delayed, active] = await Promise.all([
     redis.get(`${queue}:${job}:lock`),
     redis.exists(`${queue}:${job}`),
     redis.zscore(`${queue}:delayed`, job),
+    redis.lpos(`${queue}:active`, job),
   ])
-  return (holder !== null && holder !== token) || exists === 0 || delayed !== null
+  if ((holder !== null && holder !== token) || exists === 0 || delayed !== null) return 'taken'
+  return active === null ? 'free' : 'held'
 }

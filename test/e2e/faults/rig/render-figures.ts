@@ -1,4 +1,4 @@
-import { secondsInWords } from './in-words.ts'
+import { secondsInWords, spreadInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
 
 /** What a run found, for a terminal. */
@@ -11,7 +11,7 @@ function renderFigures(figures: Figures): string {
     ...strikes,
     `  events ${figures.events}, deliveries due ${verdict.expected}, received ${verdict.received}`,
     `  lost ${verdict.lost.length}, repeated ${verdict.repeated}, explained ${verdict.explained}, unexplained ${verdict.unexplained.length}`,
-    `  work of killed replicas in hand again after ${secondsInWords(recoveryMs.median)} (median), at most ${secondsInWords(recoveryMs.most)} (${recoveryMs.samples} pieces)`,
+    `  work of killed replicas (${recoveryMs.samples} pieces) free again after ${spreadInWords(recoveryMs.free)}, taken up after ${spreadInWords(recoveryMs.taken)}`,
     `  all settled ${secondsInWords(figures.settledAfterMs)} after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
     `  the ledger compared with itself ${figures.proofs.made} times meanwhile, findings ${figures.proofs.findings.length}`,
     ...complaints.slice(0, 30).map((line) => `  ${line}`),

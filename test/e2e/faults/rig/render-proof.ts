@@ -4,7 +4,7 @@ import type { badInputs } from '../../../fuzz/bad-inputs.ts'
 import type { SecretScan } from '../../../security/secret-scan.ts'
 import { crash, outage } from '../disturbances/redis.ts'
 import { kill } from '../disturbances/replicas.ts'
-import { mebibytesInWords, secondsInWords } from './in-words.ts'
+import { mebibytesInWords, secondsInWords, spreadInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
 import { isSteady, type SoakFigures } from './run-soak.ts'
 
@@ -32,8 +32,12 @@ export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string 
       ['repeated; of these explained by an answer that was lost', both(verdict)],
       ['**repeats without an explanation**', `**${verdict.unexplained.length}**`],
       [
-        'work of a killed replica is in hand again after',
-        `${secondsInWords(recoveryMs.median)} (median), at most ${secondsInWords(recoveryMs.most)}; ${number(recoveryMs.samples)} pieces, other replicas being killed meanwhile`,
+        'work of a killed replica is free for others after',
+        `${spreadInWords(recoveryMs.free)}; ${number(recoveryMs.samples)} pieces`,
+      ],
+      [
+        'and taken up after; its sink may hang or be down then, others are killed meanwhile',
+        spreadInWords(recoveryMs.taken),
       ],
       [
         'the ledger compared with itself meanwhile; findings',

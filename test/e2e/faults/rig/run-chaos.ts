@@ -9,6 +9,7 @@ import { callOperator } from './operator.ts'
 import type { Disturbance } from './disturbance.ts'
 import { inboxesOf } from './inboxes.ts'
 import { expectConservation } from '../../../support/ledger.ts'
+import type { RecoverySample } from './recovery.ts'
 import { until } from '../../../support/until.ts'
 import { proveAllTheWhile } from './prover.ts'
 import { openStage, type Stage, type StageOptions } from './stage.ts'
@@ -26,6 +27,11 @@ export interface ChaosPlan extends StageOptions {
   settleMs: number
 }
 
+export interface Spread {
+  median: number
+  most: number
+}
+
 export interface Figures {
   name: string
   seed: number
@@ -36,7 +42,7 @@ export interface Figures {
   /** How often each disturbance struck. */
   struck: Record<string, number>
   verdict: Verdict
-  recoveryMs: { samples: number; median: number; most: number }
+  recoveryMs: { samples: number; free: Spread; taken: Spread }
   /** From the last healing until everything was settled. */
   settledAfterMs: number
   /** Times that the ledger was compared with itself while all this went on, and what that found wrong. */
@@ -211,8 +217,16 @@ async function leftToDo(stage: Stage): Promise<string[]> {
   return left
 }
 
-function recoveryOf(samples: readonly number[]): Figures['recoveryMs'] {
-  const sorted = samples.toSorted((a, b) => a - b)
+function recoveryOf(samples: readonly RecoverySample[]): Figures['recoveryMs'] {
+  return {
+    samples: samples.length,
+    free: spreadOf(samples.map(({ freeMs }) => freeMs)),
+    taken: spreadOf(samples.map(({ takenMs }) => takenMs)),
+  }
+}
+
+function spreadOf(values: readonly number[]): Spread {
+  const sorted = values.toSorted((a, b) => a - b)
   const at = (share: number): number => sorted[Math.floor(share * (sorted.length - 1))] ?? 0
-  return { samples: sorted.length, median: at(0.5), most: at(1) }
+  return { median: at(0.5), most: at(1) }
 }
