@@ -1,7 +1,7 @@
 /**
- * `npm run proof`: under attack (a chaos run, every bad input, the search for planted secrets) and under load
- * (a soak), one after the other; with `--write` the figures replace those in the README. Exit 1 where a
- * promise does not hold.
+ * `npm run proof`: under attack (a chaos run, every bad input, the search for planted secrets), with replicas
+ * killed and nothing else struck, and under load (a soak), one after the other; with `--write` the figures
+ * replace those in the README. Exit 1 where a promise does not hold.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,18 +10,20 @@ import { duration } from '../../../src/runtime/config-fields.ts'
 import { badInputs } from '../../fuzz/bad-inputs.ts'
 import { secretScan } from '../../security/secret-scan.ts'
 import { chaosPlan, forLong } from './chaos-plans.ts'
+import { kill } from './disturbances/replicas.ts'
 import {
   attackComplaints,
   loadComplaints,
   renderAttack,
+  renderKills,
   renderLoad,
   type AttackFigures,
 } from './rig/render-proof.ts'
 import { sayFigures } from './rig/render-figures.ts'
-import { runChaos } from './rig/run-chaos.ts'
+import { complaintsOf, runChaos, type ChaosPlan, type Figures } from './rig/run-chaos.ts'
 import { runSoak } from './rig/run-soak.ts'
 
-const parts = ['attack', 'load'] as const
+const parts = ['attack', 'kills', 'load'] as const
 type Part = (typeof parts)[number]
 
 const { values } = parseArgs({
@@ -42,6 +44,11 @@ const proofs: Record<Part, () => Promise<string[]>> = {
     show('attack', renderAttack(figures))
     return attackComplaints(figures)
   },
+  async kills() {
+    const kills = await killsAlone()
+    show('kills', renderKills(kills))
+    return complaintsOf(kills)
+  },
   async load() {
     say(`load for ${values.for}`)
     const figures = await runSoak({ holdMs: forMs, perSecond: undefined })
@@ -52,14 +59,23 @@ const proofs: Record<Part, () => Promise<string[]>> = {
 
 async function attack(): Promise<AttackFigures> {
   say(`chaos for ${values.for}`)
-  const seed = Date.now() % 1_000_000
-  const plan = { ...chaosPlan('everything'), ...forLong(forMs), seed, log: values.log }
-  const chaos = await runChaos(plan)
-  sayFigures(chaos)
+  const chaos = await strike({ ...chaosPlan('everything'), ...forLong(forMs) })
   say('bad inputs')
   const inputs = await badInputs()
   say('planted secrets')
   return { chaos, inputs, secrets: await secretScan() }
+}
+
+/** What a killed replica had in hand comes back, and nothing else delays it; a fifth of the time. */
+function killsAlone(): Promise<Figures> {
+  say(`kills alone for a fifth of ${values.for}`)
+  return strike({ ...chaosPlan('replicas'), ...forLong(forMs / 5), replicas: 3, lanes: [[kill]] })
+}
+
+async function strike(plan: ChaosPlan): Promise<Figures> {
+  const figures = await runChaos({ ...plan, seed: Date.now() % 1_000_000, log: values.log })
+  sayFigures(figures)
+  return figures
 }
 
 function say(what: string): void {

@@ -31,10 +31,7 @@ export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string 
       ['**lost**', `**${verdict.lost.length}**`],
       ['repeated; of these explained by an answer that was lost', both(verdict)],
       ['**repeats without an explanation**', `**${verdict.unexplained.length}**`],
-      [
-        'work of a killed replica is free for others after',
-        `${spreadInWords(recoveryMs.free)}; ${number(recoveryMs.samples)} pieces`,
-      ],
+      ['work of a killed replica is free for others after', freeAfter(recoveryMs)],
       [
         'and taken up after; its sink may hang or be down then, others are killed meanwhile',
         spreadInWords(recoveryMs.taken),
@@ -51,6 +48,20 @@ export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string 
         'secrets planted; outputs searched for them; found',
         `${secrets.planted}; ${number(secrets.outputs)} (${mebibytesInWords(secrets.bytes)}); ${secrets.found.length}`,
       ],
+    ],
+  )
+}
+
+export function renderKills(kills: Figures): string {
+  const { verdict, recoveryMs, struck } = kills
+  return table(
+    `Kills and nothing else: ${cores()}, ${kills.replicas} replicas, ${kills.seconds} s, seed ${kills.seed}.`,
+    [
+      ['replicas killed (SIGKILL)', struck[kill.name] ?? 0],
+      ['events, deliveries due', `${number(kills.events)}, ${number(verdict.expected)}`],
+      ['lost; repeats without an explanation', unexcused(verdict)],
+      ['work of a killed replica is free for others after', freeAfter(recoveryMs)],
+      ['and taken up after', spreadInWords(recoveryMs.taken)],
     ],
   )
 }
@@ -92,6 +103,14 @@ function table(title: string, rows: readonly Row[]): string {
 
 function both({ repeated, explained }: Figures['verdict']): string {
   return `${repeated}; ${explained}`
+}
+
+function unexcused({ lost, unexplained }: Figures['verdict']): string {
+  return `${lost.length}; ${unexplained.length}`
+}
+
+function freeAfter({ samples, free }: Figures['recoveryMs']): string {
+  return `${spreadInWords(free)}; ${number(samples)} pieces`
 }
 
 function cores(): string {
