@@ -4,12 +4,22 @@ import { defineConfig } from 'vitest/config'
 // What tests start in processes of their own is compiled once, not at each start.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/tocsin-tests')
 
+// Tests that need real seconds: seeded runs of the fault rig, kills, frozen processes, measurements.
+const faults = ['test/faults/**/*.test.ts']
+
+const rest = { include: ['test/**/*.test.ts'], exclude: faults }
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
     globalSetup: 'test/support/compile-once.ts',
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    testTimeout: 60_000,
+    hookTimeout: 180_000,
     maxWorkers: 3,
+    projects: [
+      // `npm test`
+      { extends: true, test: { name: 'quick', ...rest } },
+      // `npm run test:faults`
+      { extends: true, test: { name: 'faults', include: faults, testTimeout: 120_000 } },
+    ],
   },
 })

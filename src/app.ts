@@ -6,7 +6,8 @@ import { startEngine } from './app/build-engine.ts'
 import { buildWeb } from './app/build-web.ts'
 import { describeConfig } from './app/describe-config.ts'
 import { reload, type Host, type ReloadOutcome } from './app/reload.ts'
-import { activate, assemble, createSetup, leave, openBooks } from './app/setup.ts'
+import { openBooks } from './app/build-accounts.ts'
+import { activate, assemble, createSetup, leave } from './app/setup.ts'
 import type { Lasting, Shared } from './app/shared.ts'
 import type { Config } from './config/config.ts'
 import type { LoadedConfig } from './config/load.ts'
@@ -18,7 +19,9 @@ import { claimSchema, refuseUnsafe } from './redis/safety.ts'
 import { createRedisWatch, type RedisWatch } from './redis/watch.ts'
 import { systemClock, type Clock } from './runtime/clock.ts'
 import type { Logger } from './runtime/logger.ts'
+import { createLoop, type Loop } from './runtime/loop.ts'
 import { createMetrics } from './runtime/metrics.ts'
+import { defaultTimings, type Timings } from './runtime/timings.ts'
 
 export interface App {
   /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
@@ -30,7 +33,7 @@ export interface App {
   reload(read: () => LoadedConfig): Promise<ReloadOutcome>
   /** Takes no new work, finishes what it can in 8 s, gives the rest back; within 10 s. */
   stop(): Promise<void>
-  /** One for each account, once started. */
+  /** One for each account, once started: those of the configuration first, then those that left it. */
   readonly books: readonly Book[]
 }
 
@@ -41,11 +44,15 @@ export interface AppOptions {
   version: string
   logger: Logger
   clock?: Clock
+  /** Shorter ones for tests. */
+  timings?: Timings
 }
 
 interface Running extends Host {
   http: HttpServer
   watch: RedisWatch
+  /** Writes what was counted of lines that repeat. */
+  repeatedLines: Loop
   stop: AbortController
   /** Starting and reloading never overlap. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
@@ -65,13 +72,14 @@ export function createApp(options: AppOptions): App {
 
 /** What stands before Redis was reached. Nothing here writes to it. */
 function layFoundation(options: AppOptions): Running {
-  const { config, version, logger, clock = systemClock } = options
+  const { config, version, logger, clock = systemClock, timings = defaultTimings } = options
   const lasting: Lasting = {
     logger,
     clock,
     redis: connectRedis(config.redis, logger),
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, logger }),
+    timings,
   }
   const stopController = new AbortController()
   const host: Host = {
@@ -85,6 +93,13 @@ function layFoundation(options: AppOptions): Running {
   return Object.assign(host, {
     http: buildWeb(config.http, watch, () => host.current),
     watch,
+    repeatedLines: createLoop({
+      name: 'repeated lines',
+      everyMs: 5_000,
+      logger,
+      clock,
+      tick: () => Promise.resolve(logger.repeated.writeDue()),
+    }),
     stop: stopController,
     inTurn: oneAfterTheOther(),
   })
@@ -109,6 +124,7 @@ async function start(running: Running): Promise<{ url: string }> {
   describeConfig(running.current.shared, running.version)
   const web = await running.http.start()
   running.watch.start()
+  running.repeatedLines.start()
   await openLedger(running.current.shared)
   await running.inTurn(() => begin(running))
   return web
@@ -122,7 +138,7 @@ async function openLedger({ config, redis, keys, logger }: Shared): Promise<void
 /** With the configuration that was read last: another may have come while Redis was away. */
 async function begin({ current, version, stopping, lasting }: Running): Promise<void> {
   const { config, generation } = current.shared
-  await openBooks(current)
+  await openBooks(current.shared)
   await activate(current.shared)
   if (stopping.aborted) return
   await startEngine(assemble(current))
@@ -141,5 +157,6 @@ async function stop(running: Running): Promise<void> {
   running.stop.abort()
   await Promise.all([running.leaving, leave(running.current)])
   running.lasting.redis.disconnect()
-  await Promise.all([running.http.stop(), running.watch.stop()])
+  await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])
+  running.lasting.logger.repeated.writeAll()
 }

@@ -14,7 +14,6 @@ import { createSendPace } from '../delivery/send-pace.ts'
 import { createSinkWorkers, type SinkWorkers } from '../delivery/sink-workers.ts'
 import { createWorkQueue, type WorkQueue } from '../delivery/work-queue.ts'
 import { fetchDetail } from '../feeds/detail.ts'
-import { detailWaitMs } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
 import { returnedPlace, type CollectingSink } from '../digest/placement.ts'
 import type { Gathering, MadeWork, SinkModes } from '../ledger/collecting.ts'
@@ -50,8 +49,8 @@ export interface DeliveryParts {
 }
 
 export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
-  const { config, redis, keys, clock, logger, metrics } = shared
-  const parts = { redis, keys, clock, logger }
+  const { config, redis, keys, clock, logger, metrics, timings } = shared
+  const parts = { redis, keys, clock, logger, timings }
   const sinks = new Map(config.sinks.map((sink) => [sink.name, buildSink(sink, shared)]))
   const modes: SinkModes = Object.fromEntries(
     [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
@@ -59,7 +58,7 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
   const book = (account: string): Book | undefined => findBook(shared, account)
   const queue = createWorkQueue(redis, keys, sinks)
   const release = (account: string, made: MadeWork[]): Promise<void> => queue.addMade(account, made)
-  const circuit = createCircuit(redis, keys, addressPrints(config))
+  const circuit = createCircuit(redis, keys, addressPrints(config, shared.books), timings)
   const router = createRouter(config.route)
   const silences = createLiveSilences(shared)
   const gate = buildGate(shared, router, () => silences.current())
@@ -88,6 +87,7 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     confirmGeneration: () => confirm(shared),
     clock,
     logger,
+    timings,
   })
   return {
     sinks,
@@ -132,17 +132,20 @@ function buildDetailJobs(
   service: Service,
   parts: Pick<DetailJobsOptions, 'modes' | 'release'>,
 ): DetailJobs {
-  const { redis, keys, clock, logger } = shared
+  const { config, redis, keys, clock, logger, timings } = shared
   return createDetailJobs({
     ...parts,
     redis,
     keys,
     clock,
     logger,
+    timings,
     book: (account) => findBook(shared, account),
-    waitMs: detailWaitMs,
-    fetchDetail: (account, uid, signal) =>
-      fetchDetail(service.client(account), uid, { signal, clock }),
+    // of an account that left nothing is asked any more: its items go with the search item
+    fetchDetail: async (account, uid, signal) =>
+      config.accounts.some(({ name }) => name === account)
+        ? fetchDetail(service.client(account), uid, { signal, clock, timings })
+        : 'unavailable',
   })
 }
 

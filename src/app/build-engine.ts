@@ -1,5 +1,6 @@
 import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
 import { within, type Clock } from '../runtime/clock.ts'
+import { buildAccountWatch } from './build-accounts.ts'
 import { buildAudits } from './build-audits.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
 import { buildKeeping } from './build-keeping.ts'
@@ -32,7 +33,8 @@ export function buildEngine(shared: Shared, service: Service): Engine {
   })
   const notices = buildNotices(shared, service, delivery)
   const audits = buildAudits(shared, service, delivery)
-  const others = { feedJobs, audits, ...buildKeeping(shared) }
+  const accounts = buildAccountWatch(shared)
+  const others = { accounts, feedJobs, audits, ...buildKeeping(shared) }
   const loops = buildLoops(shared, delivery, others, notices)
   return { delivery, feedJobs, loops }
 }

@@ -3,9 +3,11 @@ import { createFlusher } from '../digest/flusher.ts'
 import type { Gate } from '../digest/gate.ts'
 import type { CollectingSink } from '../digest/placement.ts'
 import type { TurnOptions } from '../digest/turn-options.ts'
+import { readHoldings } from '../ledger/accounts.ts'
 import type { Suppression } from '../ledger/records.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
+import { countQuarantined } from '../ledger/quarantine.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import type { Router } from '../routing/router.ts'
 import { createSchedule } from '../runtime/cron-schedule.ts'
@@ -13,7 +15,7 @@ import type { Circuit } from '../delivery/circuit.ts'
 import type { Wake } from '../delivery/relief/wake.ts'
 import type { WorkQueue } from '../delivery/work-queue.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { findBook, type Shared } from './shared.ts'
+import { findBook, leftBooks, type Shared } from './shared.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
@@ -59,7 +61,7 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
       return isShut || (state === 'half_open' && (await parts.wake.ensureTried(sink)))
     },
     mayHold: () => generation.isActive,
-    coverage: () => coverageOf(shared),
+    coverage: (fromMs) => coverageOf(shared, fromMs),
     queue: (account, work) => parts.queue.add(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     clock,
@@ -95,16 +97,42 @@ export function collectingSinks(
   )
 }
 
-/** Every feed's last time at its end: what a digest knows of, and what it cannot know. */
-async function coverageOf(shared: Shared): Promise<DigestFacts['feeds']> {
+/** Every feed's last time at its end, and what of it could not be read: what a digest cannot know. */
+async function coverageOf(shared: Shared, fromMs: number): Promise<DigestFacts['feeds']> {
   const nowMs = shared.clock.now()
   const feeds: DigestFacts['feeds'] = []
+  const quarantines = new Map(
+    await Promise.all(
+      shared.books.map(async (book) => [book, await countQuarantined(book, fromMs)] as const),
+    ),
+  )
   for (const { name, account, lagObjectiveMs } of shared.config.feeds) {
     const book = findBook(shared, account)
     const state = book && (await peekFeed(book, name, nowMs))
+    const quarantined = book && quarantines.get(book)?.[name]
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
     const isBehind = lastCaughtUpMs === null || nowMs - lastCaughtUpMs > lagObjectiveMs
-    feeds.push({ feed: name, lastCaughtUpMs, isBehind })
+    feeds.push({
+      feed: name,
+      lastCaughtUpMs,
+      isBehind,
+      ...(quarantined && { quarantined: { fresh: quarantined.fresh, open: quarantined.open } }),
+      ...(state?.unreadable && { isUnreadable: true }),
+    })
+  }
+  return [...feeds, ...(await leftCoverage(shared, nowMs))]
+}
+
+/** Feeds of accounts that left, while something of theirs is still to be told: nothing more is read there. */
+async function leftCoverage(shared: Shared, nowMs: number): Promise<DigestFacts['feeds']> {
+  const feeds: DigestFacts['feeds'] = []
+  for (const book of leftBooks(shared)) {
+    const holdings = await readHoldings(book)
+    for (const name of holdings.pendingTotal > 0 ? holdings.feeds : []) {
+      const state = await peekFeed(book, name, nowMs)
+      const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
+      feeds.push({ feed: name, lastCaughtUpMs, isBehind: false, hasLeft: true })
+    }
   }
   return feeds
 }

@@ -17,9 +17,10 @@ export function buildKeeping(shared: Shared): KeepingParts {
       ...shared,
       maxBytes: config.ledger.maxBytes,
       isActive,
-      onTrimmed({ stories, payloads }) {
+      onTrimmed({ stories, payloads, quarantined }) {
         metrics.retentionTrimmedTotal.inc({ what: 'story' }, stories)
         metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
+        metrics.retentionTrimmedTotal.inc({ what: 'quarantine' }, quarantined)
       },
     }),
   }

@@ -1,6 +1,7 @@
 import type { AuditSchedule } from '../audit/audit-schedule.ts'
 import type { FeedJobs } from '../feeds/feed-jobs.ts'
 import { createLoop, type Loop, type LoopOptions } from '../runtime/loop.ts'
+import type { AccountWatch } from './build-accounts.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import type { KeepingParts } from './build-keeping.ts'
 import type { NoticeParts } from './build-notices.ts'
@@ -12,6 +13,7 @@ export interface NamedLoop {
 }
 
 interface OtherParts extends KeepingParts {
+  accounts: AccountWatch
   feedJobs: FeedJobs
   audits: AuditSchedule
 }
@@ -20,9 +22,9 @@ type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 
 /** The process' own loops; /healthz watches that they move. */
 export function buildLoops(
-  { redis, clock, logger }: Shared,
+  { redis, clock, logger, timings }: Shared,
   { reconciler, silences, collecting, relief }: DeliveryParts,
-  { feedJobs, audits, proofs, keeper }: OtherParts,
+  { accounts, feedJobs, audits, proofs, keeper }: OtherParts,
   notices: NoticeParts | undefined,
 ): NamedLoop[] {
   function named(name: string, everyMs: number, work: Work): NamedLoop {
@@ -32,14 +34,17 @@ export function buildLoops(
     return { name, loop: createLoop({ name, everyMs, clock, logger, tick }) }
   }
   return [
-    named('reconcile', 2_000, () => reconciler.reconcileOnce()),
-    named('silences', 2_000, () => silences.refreshOnce()),
-    named('collections', 1_000, () => collecting.flushOnce()),
-    named('relief', 5_000, (signal, alive) => relief.relieveOnce(signal, alive)),
-    named('feed jobs', 10_000, () => feedJobs.ensure()),
-    named('audits', 15_000, (signal, alive) => audits.auditOnce(signal, alive)),
-    named('ledger audits', 15_000, (signal, alive) => proofs.proveOnce(signal, alive)),
-    named('retention', 15_000, (signal, alive) => keeper.keepOnce(signal, alive)),
-    ...(notices ? [named('notices', 15_000, () => notices.lookOnce())] : []),
+    named('reconcile', timings.reconcileMs, () => reconciler.reconcileOnce()),
+    named('silences', timings.silencesMs, () => silences.refreshOnce()),
+    named('collections', timings.groupsMs, () => collecting.flushOnce()),
+    named('relief', timings.reliefMs, (signal, alive) => relief.relieveOnce(signal, alive)),
+    named('accounts', timings.accountsMs, (signal, alive) => accounts.watchOnce(signal, alive)),
+    named('feed jobs', timings.feedJobsMs, () => feedJobs.ensure()),
+    named('audits', timings.housekeepingMs, (signal, alive) => audits.auditOnce(signal, alive)),
+    named('ledger audits', timings.housekeepingMs, (signal, alive) =>
+      proofs.proveOnce(signal, alive),
+    ),
+    named('retention', timings.housekeepingMs, (signal, alive) => keeper.keepOnce(signal, alive)),
+    ...(notices ? [named('notices', timings.housekeepingMs, () => notices.lookOnce())] : []),
   ]
 }

@@ -8,16 +8,18 @@ import { createTeller, type Tell } from '../notices/teller.ts'
 import { createTold, type ToldOptions } from '../notices/told.ts'
 import { orderWays } from '../notices/ways.ts'
 import type { Book } from '../ledger/book.ts'
+import { countPending } from '../ledger/accounts.ts'
 import { readAccounting } from '../ledger/accounting.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { peekFeed } from '../ledger/feed-state.ts'
+import { countQuarantined, type QuarantineCount } from '../ledger/quarantine.ts'
 import { hasRoom, inspectSafety } from '../redis/safety.ts'
 import { readQuota } from '../service/quota.ts'
 import { ServiceError } from '../service/service-error.ts'
 import { sendPing } from '../sinks/webhook/ping.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import type { Service } from './build-service.ts'
-import { findBook, type Shared } from './shared.ts'
+import { findBook, leftBooks, type Shared } from './shared.ts'
 
 export interface NoticeParts {
   /** Tells operators what is to be told, and sends the test event that is due. */
@@ -71,7 +73,7 @@ function buildPing(
   })
 }
 
-/** Into the book of the first account, whichever account the trouble is about. */
+/** Into the book that leads, whichever account the trouble is about. */
 function waysIn(book: Book, { sinks, modes }: DeliveryParts): ToldOptions {
   return {
     book,
@@ -99,13 +101,21 @@ async function takeSnapshot(
 ): Promise<Snapshot> {
   const { config, redis, books, clock } = shared
   const nowMs = clock.now()
+  const quarantines = await readQuarantines(shared, nowMs)
   return {
-    feeds: await Promise.all(config.feeds.map((feed) => feedHealth(shared, feed, nowMs))),
+    feeds: await Promise.all(
+      config.feeds.map((feed) => feedHealth(shared, feed, { nowMs, quarantines })),
+    ),
     accounts: await Promise.all(
       config.accounts.map(async ({ name }) => ({
         name,
         isRefused: await isRefused(service, name),
       })),
+    ),
+    left: await Promise.all(
+      leftBooks(shared).map(async (book) => {
+        return { name: book.account, pending: await countPending(book) }
+      }),
     ),
     sinks: await Promise.all(
       config.sinks.map(async ({ name }) => {
@@ -126,15 +136,29 @@ async function takeSnapshot(
   }
 }
 
+/** An item that was set aside is trouble for so long. */
+const freshMs = 86_400_000
+
+/** By account, then by feed. */
+type Quarantines = ReadonlyMap<string, Record<string, QuarantineCount>>
+
+async function readQuarantines({ books }: Shared, nowMs: number): Promise<Quarantines> {
+  const read = books.map(
+    async (book) => [book.account, await countQuarantined(book, nowMs - freshMs)] as const,
+  )
+  return new Map(await Promise.all(read))
+}
+
 async function feedHealth(
   shared: Shared,
   feed: Shared['config']['feeds'][number],
-  nowMs: number,
+  { nowMs, quarantines }: { nowMs: number; quarantines: Quarantines },
 ): Promise<Snapshot['feeds'][number]> {
   const { name, account, lagObjectiveMs } = feed
   const book = findBook(shared, account)
   const state = book && (await peekFeed(book, name, nowMs))
-  const reserve = quotaReserveOf(feed)
+  const reserve = quotaReserveOf(feed, state?.walk)
+  const quarantine = quarantines.get(account)?.[name]
   const left = reserve > 0 ? await readQuota(shared.redis, shared.keys, account) : undefined
   return {
     name,
@@ -143,6 +167,9 @@ async function feedHealth(
     isPaused: state?.paused !== undefined,
     lastSuccessMs: state?.lastSuccessMs,
     lastCaughtUpMs: state?.lastCaughtUpMs,
+    ...(state?.unreadable && { unreadable: state.unreadable }),
+    ...(quarantine && quarantine.fresh > 0 && { quarantined: quarantine }),
+    ...(state?.refused && { refused: state.refused }),
     ...(left && { quota: { remaining: left.remaining, reserve } }),
   }
 }

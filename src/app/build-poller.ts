@@ -1,4 +1,5 @@
 import { createPoller, type Poller } from '../feeds/poller.ts'
+import { createRescanBudget } from '../feeds/rescan-plan.ts'
 import type { MadeWork } from '../ledger/collecting.ts'
 import { hasRoom } from '../redis/safety.ts'
 import type { Metrics } from '../runtime/metrics.ts'
@@ -7,6 +8,7 @@ import { countSuppressed } from './build-flusher.ts'
 import { buildPlanner } from './build-planner.ts'
 import { readQuota } from '../service/quota.ts'
 import type { Service } from './build-service.ts'
+import { polledFeeds } from './polled-feeds.ts'
 import { findBook, type Shared } from './shared.ts'
 
 export function buildPoller(shared: Shared, service: Service, delivery: DeliveryParts): Poller {
@@ -27,6 +29,12 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
     },
     generation: () => shared.generation.number,
     hasRoom: () => hasRoom(redis),
+    capabilities: (account) => service.client(account).capabilities,
+    rescanBudget: createRescanBudget(
+      polledFeeds(shared.config),
+      ({ account, tier }) => service.limit(account, tier).lane,
+      ({ account, tier }) => service.limit(account, tier).perSecond,
+    ),
     quotaOf: (account) => readQuota(redis, keys, account),
     sealSecret: secrets.seal,
     pairIdOf: secrets.pairId,

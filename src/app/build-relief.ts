@@ -4,6 +4,7 @@ import { fallbackPlace, keptPlace, type CollectingSink } from '../digest/placeme
 import type { Severity } from '../events/severity.ts'
 import type { Gathering, SinkModes } from '../ledger/collecting.ts'
 import type { MoveTarget } from '../ledger/redirect.ts'
+import type { Timings } from '../runtime/timings.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { Shared } from './shared.ts'
 
@@ -15,7 +16,7 @@ interface ReliefParts {
 
 /** The sinks as they are relieved, and where the items of each go. */
 export function reliefSinks(
-  { config }: Pick<Shared, 'config'>,
+  { config, timings }: Pick<Shared, 'config' | 'timings'>,
   { sinks, collecting, modes }: ReliefParts,
 ): Map<string, ReliefSink> {
   return new Map(
@@ -25,7 +26,8 @@ export function reliefSinks(
         name,
         fallback,
         fallbackAfterMs,
-        targets: (severity) => (other ? targetsIn(other, modes, { from: name, severity }) : []),
+        targets: (severity) =>
+          other ? targetsIn({ sink: other, modes, timings }, name, severity) : [],
         pendingMax,
         sendTimeoutMs: sinks.get(name)?.sendTimeoutMs ?? 0,
         batchWaitMs: modes[name] || undefined,
@@ -37,15 +39,15 @@ export function reliefSinks(
 }
 
 function targetsIn(
-  sink: CollectingSink,
-  modes: SinkModes,
-  about: { from: string; severity: Severity },
+  { sink, modes, timings }: { sink: CollectingSink; modes: SinkModes; timings: Timings },
+  from: string,
+  severity: Severity,
 ): MoveTarget[] {
   return sink.destinations.map(({ id: destination }) => ({
     sink: sink.name,
     destination,
     batchWaitMs: modes[sink.name] || undefined,
-    place: fallbackPlace(sink, { ...about, destination }),
+    place: fallbackPlace(sink, { from, severity, destination }, timings),
   }))
 }
 

@@ -2,16 +2,20 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { createOrganizations } from '../service/pacing/organizations.ts'
 import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
 import { createTurns } from '../service/pacing/turns.ts'
+import type { Tier } from '../service/config.ts'
 import { noteQuota } from '../service/quota.ts'
 import type { Shared } from './shared.ts'
 
 export interface Service {
   client(account: string): ServiceClient
+  /** The limit that an account's requests of a tier count against: its name, and requests per second. */
+  limit(account: string, tier: Tier): { lane: string; perSecond: number }
   close(): Promise<void>
 }
 
 /** One client for each account; all share the process' turns. */
-export function buildService({ config, redis, keys, clock, logger, metrics }: Shared): Service {
+export function buildService(shared: Shared): Service {
+  const { config, redis, keys, clock, logger, metrics, timings } = shared
   const organizations = createOrganizations(config.accounts)
   const limiter = createTierLimiter({
     redis,
@@ -31,6 +35,7 @@ export function buildService({ config, redis, keys, clock, logger, metrics }: Sh
         turns,
         organizations,
         clock,
+        timings,
         onRequest({ tier, code, waitedMs }) {
           metrics.apiRequestsTotal.inc({ account: account.name, tier, code })
           metrics.apiBudgetWaitSecondsTotal.inc({ account: account.name, tier }, waitedMs / 1000)
@@ -49,9 +54,13 @@ export function buildService({ config, redis, keys, clock, logger, metrics }: Sh
     if (!found) throw new Error(`no client for account ${account}`)
     return found
   }
+  function limit(account: string, tier: Tier): { lane: string; perSecond: number } {
+    const lane = organizations.laneOf(account, tier)
+    return { lane: `${lane.organization} ${tier}`, perSecond: organizations.limitOf(lane) }
+  }
   async function close(): Promise<void> {
     turns.close()
     await Promise.all([...clients.values()].map((one) => one.close()))
   }
-  return { client, close }
+  return { client, limit, close }
 }

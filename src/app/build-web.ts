@@ -2,6 +2,8 @@ import { readAuditNotes } from '../audit/audit-log.ts'
 import { readDigestState, type DigestState } from '../digest/digest-state.ts'
 import { createCircuit } from '../delivery/circuit.ts'
 import { createHttpServer, type HttpServer } from '../http/server.ts'
+import { quotaReserveOf } from '../feeds/quota-reserve.ts'
+import { readsAll } from '../feeds/walk.ts'
 import { setSharedGauges } from '../http/shared-gauges.ts'
 import type { HttpConfig } from '../http/config.ts'
 import type { RedisWatch } from '../redis/watch.ts'
@@ -53,14 +55,21 @@ export function buildWeb(
 async function refresh({ shared, service, engine }: Setup): Promise<void> {
   const { config, redis, keys, clock, metrics, books } = shared
   setBudgets({ shared, service })
-  const circuit = createCircuit(redis, keys, addressPrints(config))
+  const circuit = createCircuit(redis, keys, addressPrints(config, books))
   const nowMs = clock.now()
   await setSharedGauges({
     nowMs,
     redis,
     metrics,
     books,
-    feeds: config.feeds,
+    accounts: config.accounts.map(({ name }) => name),
+    feeds: config.feeds.map((feed) => ({
+      ...feed,
+      reading: (state) => ({
+        quotaReserve: quotaReserveOf(feed, state.walk),
+        readsAll: readsAll(feed, state),
+      }),
+    })),
     sinks: config.sinks.map(({ name }) => name),
     circuitOf: (sink) => circuit.read(sink, nowMs),
     isAccountPaused: async (account) => (await service.client(account).pause()) !== null,

@@ -1,4 +1,7 @@
+import type { Config } from '../config/config.ts'
 import type { RouteConfig } from '../routing/config.ts'
+import { createSecretBox } from '../runtime/sealed-secret.ts'
+import type { Secret } from '../runtime/secret.ts'
 import type { Shared } from './shared.ts'
 
 /** Says in the metrics what is configured; every label set that can be named starts at 0. */
@@ -10,17 +13,41 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
     routes: routeNames(config.route),
   })
   metrics.buildInfo.set({ version }, 1)
+  metrics.configHash.set(hashOfAll(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
   for (const { name, everyMs, lagObjectiveMs, sweep, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
-    if (sweep) metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
+    if (sweep?.everyMs !== undefined)
+      metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
     metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
     metrics.feedLagObjectiveSeconds.set({ feed: name }, lagObjectiveMs / 1000)
   }
   for (const sink of config.canary?.sinks ?? []) {
     metrics.canaryIntervalSeconds.set({ sink }, (config.canary?.everyMs ?? 0) / 1000)
   }
+}
+
+/**
+ * Changes with everything that the configuration says, addresses and secrets included: 48 bits of a digest under
+ * the first account's API key, so that nobody can test a guess at a secret by it. 0: a secret cannot be read.
+ */
+export function hashOfAll(config: Config): number {
+  const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')
+  try {
+    const text = JSON.stringify(config, function reveal(this: Record<string, unknown>, key, value) {
+      const raw = this[key]
+      return isSecret(raw) ? raw.reveal() : (value as unknown)
+    })
+    return Number.parseInt(box.digest(['configuration', text]).slice(0, 12), 16)
+  } catch {
+    return 0
+  }
+}
+
+function isSecret(value: unknown): value is Secret {
+  const hasReveal = typeof value === 'object' && value !== null && 'reveal' in value
+  return hasReveal && typeof value.reveal === 'function'
 }
 
 function routeNames(route: RouteConfig): string[] {

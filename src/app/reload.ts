@@ -9,7 +9,8 @@ import { changesOf, diffConfigs, fixedKeyFindings } from '../config/config-diff.
 import type { LoadedConfig } from '../config/load.ts'
 import { startEngine, type Engine } from './build-engine.ts'
 import { describeConfig } from './describe-config.ts'
-import { activate, assemble, createSetup, leave, openBooks, type Setup } from './setup.ts'
+import { openBooks } from './build-accounts.ts'
+import { activate, assemble, createSetup, leave, type Setup } from './setup.ts'
 import type { Lasting } from './shared.ts'
 
 export type ReloadOutcome =
@@ -83,7 +84,7 @@ async function swap(host: Host, next: Setup): Promise<void> {
 /** The last step that can fail. */
 async function build(host: Host, next: Setup): Promise<Engine> {
   try {
-    await openBooks(next)
+    await openBooks(next.shared)
     host.stopping.throwIfAborted()
     return assemble(next)
   } catch (error) {

@@ -1,6 +1,5 @@
 /** One configuration and all that is built from it: what a start builds once and a reload replaces. */
 import type { LoadedConfig } from '../config/load.ts'
-import { openBook } from '../ledger/book.ts'
 import { activateGeneration } from '../ledger/generation.ts'
 import { within } from '../runtime/clock.ts'
 import { buildEngine, stopEngine, type Engine } from './build-engine.ts'
@@ -26,16 +25,8 @@ export function createSetup(
   { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
 ): Setup {
   const generation = { number: 0, hash, isActive: true }
-  const shared: Shared = { ...lasting, config, books: [], generation }
+  const shared: Shared = { ...lasting, config, books: [], newAccounts: [], generation }
   return { shared, service: buildService(shared), engine: undefined }
-}
-
-/** Waits for a Redis that is away. */
-export async function openBooks({ shared }: Setup): Promise<void> {
-  const { config, redis, keys, books } = shared
-  for (const { name } of config.accounts) {
-    books.push(await openBook({ redis, keys, account: name, config: config.ledger }))
-  }
 }
 
 /** Once its books are open. */

@@ -6,6 +6,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
+import type { Timings } from '../runtime/timings.ts'
 
 /** What stays for as long as the process runs, whatever its configuration. */
 export interface Lasting {
@@ -14,14 +15,25 @@ export interface Lasting {
   clock: Clock
   logger: Logger
   metrics: Metrics
+  timings: Timings
 }
 
 export interface Shared extends Lasting {
   config: Config
-  /** One for each account; empty until Redis was reached. */
+  /**
+   * One for each account: the one that leads, the others of the configuration, then those that left it; empty
+   * until Redis was reached. What left is added and removed while everything runs.
+   */
   books: Book[]
+  /** Of the configuration, when its books were opened: those that had read nothing before. */
+  newAccounts: string[]
   /** Of the configuration: 0 until it is registered in Redis; active unless another was started later. */
   generation: { number: number; readonly hash: string; isActive: boolean }
+}
+
+/** The accounts whose books are open and that the configuration does not have. */
+export function leftBooks({ books, config }: Pick<Shared, 'books' | 'config'>): Book[] {
+  return books.filter(({ account }) => !config.accounts.some(({ name }) => name === account))
 }
 
 export function findBook({ books }: Shared, account: string): Book | undefined {

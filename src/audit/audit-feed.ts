@@ -4,6 +4,7 @@
  */
 import type { PolledFeed } from '../feeds/polled-feed.ts'
 import { sortPage, type Sorting } from '../feeds/sort-page.ts'
+import { readsAll } from '../feeds/walk.ts'
 import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
 import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
@@ -55,7 +56,8 @@ export async function* auditFeed(
     feed: feed.name,
     ...window,
     shown,
-    accounted: shown - found.length - malformed.length,
+    accounted: audit.uids.size - found.length,
+    quarantined: audit.malformed.size - malformed.length,
     missing: found.filter(({ why }) => why !== 'awaited'),
     awaited: found.filter(({ why }) => why === 'awaited'),
     extra: await findExtra(book, { feed: feed.name, ...window, begunMs }, audit.uids),
@@ -90,7 +92,14 @@ function nothingSeen(): Seen {
 async function note(audit: Audit, items: readonly unknown[]): Promise<void> {
   const { options, feed, state, window, uids, found, malformed } = audit
   const { book, plan, pairIdOf, seal } = options
-  const sorted = sortPage(items, { feed, floorMs: state.floorMs, plan, pairIdOf, seal })
+  const sorted = sortPage(items, {
+    feed,
+    floorMs: state.floorMs,
+    readsBaseline: true,
+    plan,
+    pairIdOf,
+    seal,
+  })
   const events = sorted.events.filter(({ event }) => isWithin(event.createdAtMs, window))
   const shown = events.map(({ event }) => event.uid)
   const words = await lookUp(book, feed.name, { uids: shown })
@@ -126,12 +135,18 @@ function findingOf(
  */
 function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
   const { before } = audit
+  const { rescans, walk } = audit.state
+  const isRead = rescans.matched?.fingerprint === walk?.fingerprint
+  const matchedToMs = isRead ? (rescans.matched?.toMs ?? 0) : 0
+  if (event.matchedAtMs !== null && event.matchedAtMs < matchedToMs) return false
   return !hasPassed(audit, event.matchedAtMs ?? before.get(event.uid))
 }
 
 /** Whether the feed has passed since then what is perhaps behind its cursor; undefined: since just now. */
 function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boolean {
-  const passedMs = feed.sweep ? state.sweep.lastEnded?.begunMs : state.lastCaughtUpMs
+  const { begunMs, isSnapshot = false } = state.sweep.lastEnded ?? {}
+  const sweptMs = isSnapshot ? undefined : begunMs
+  const passedMs = feed.sweep && !readsAll(feed, state) ? sweptMs : state.lastCaughtUpMs
   return visibleMs !== undefined && visibleMs <= (passedMs ?? 0)
 }
 

@@ -82,7 +82,8 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
     if (!(error instanceof ServiceError || error instanceof AuditError)) throw error
     const { count } = (await readFailures(redis, keys))[name] ?? { count: 0 }
     await noteFailure(redis, keys, name, { count: count + 1, lastMs: clock.now() })
-    logger.warn({ feed: name, err: error }, 'audit failed')
+    const about = { cause: error.reason, list: 'feeds', name } as const
+    logger.repeated.warn({ feed: name, err: error }, 'audit failed', about)
   }
 
   return {

@@ -50,7 +50,8 @@ function firstStartMs(feed: PolledFeed, { walk }: FeedState): number {
 
 /** From when on the present request was read: by the tail's walks, or by a sweep that ended. */
 function coveredMs(feed: PolledFeed, { walk, sweep, floorMs }: FeedState): number {
-  if (typeOf(feed).unordered) return floorMs
+  const { unordered } = typeOf(feed)
+  if (unordered && !unordered.byTime) return floorMs
   const tailMs = (walk && readsFrom(walk)) ?? floorMs
   const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
   const isJoined = fingerprint === walk?.fingerprint && toMs >= tailMs // no gap lies between

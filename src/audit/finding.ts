@@ -32,11 +32,13 @@ export interface AuditResult extends AuditWindow {
   feed: string
   /** Different events and malformed items that the service showed. */
   shown: number
-  /** Of these: in the ledger. */
+  /** Of these: in the ledger as events. */
   accounted: number
   missing: Finding[]
   awaited: Finding[]
   extra: Extra[]
+  /** Items that cannot be read and stand in the quarantine, or stood there: nobody was told of them. */
+  quarantined: number
   /** Malformed items that are not in the quarantine, and that an earlier audit had seen. */
   malformed: MalformedItem[]
 }

@@ -79,12 +79,15 @@ async function* walkOf(
   let empty = 0
   const cursors = new Set<string>()
   for (;;) {
-    if (await isReserveReached()) throw reserveReached(feed)
     const nowMs = clock.now()
     const turn: Turn = { kind, name: feed.name, dueSinceMs: nowMs }
-    const { page }: FeedPage = await typeOf(feed).fetch(feed, { client, walk, turn, signal, nowMs })
+    const request = { client, walk, turn, signal, nowMs }
+    const isTooCostly = (await isReserveReached()) && !(await typeOf(feed).isFree?.(request))
+    if (isTooCostly) throw reserveReached(feed)
+    const asked: FeedPage = await typeOf(feed).fetch(feed, request)
+    const { page } = asked
     yield page.items
-    const moved = advance(walk, page)
+    const moved = advance(asked.walk ?? walk, page)
     if (!moved.hasMore) return
     walk = moved.walk
     empty = page.items.length === 0 ? empty + 1 : 0

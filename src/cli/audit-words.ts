@@ -33,6 +33,7 @@ export function auditJson(report: AuditReport): Record<string, unknown> {
     shown: result.shown,
     accounted: result.accounted,
     missing: result.missing.map(findingJson),
+    quarantined: result.quarantined,
     malformed_missing: result.malformed.length,
     awaited: result.awaited.map(findingJson),
     extra: result.extra.map(({ uid, firstSeenMs, closed }) => ({
@@ -56,18 +57,32 @@ export function auditLines(terminal: Terminal, report: AuditReport): string[] {
   }
   if ('why' in report) return [`${head}: not compared: ${whyNot[report.why]}`]
   const { result, left } = report
-  const { fromMs, toMs, shown, accounted, missing, malformed, awaited } = result
+  const { fromMs, toMs, shown, accounted, quarantined, missing, malformed, awaited } = result
   const lost = missing.length + malformed.length
-  const verdict = lost === 0 ? 'nothing is missing' : `${lost} missing`
   const window = `${timeInWords(fromMs)} to ${timeInWords(toMs)}`
-  const painted = terminal.paint(lost === 0 ? 'green' : 'red', verdict)
   return [
-    `${head}: ${window}: ${counted(shown, 'event')} shown, ${accounted} in the ledger, ${painted}`,
+    `${head}: ${window}: ${counted(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, lost, quarantined)}`,
+    ...quarantineLines(feed.name, quarantined),
     ...listed(missing, 'missing'),
     ...malformedLines(malformed.length),
     ...listed(awaited, 'awaited'),
     ...extraLines(result.extra),
     ...leftLines(lost, left),
+  ]
+}
+
+/** What cannot be read is in safe hands, and nobody was told of it: that never reads as "nothing is missing". */
+function verdict(terminal: Terminal, lost: number, quarantined: number): string {
+  if (lost > 0) return terminal.paint('red', `${lost} missing`)
+  return quarantined > 0
+    ? terminal.paint('yellow', `${quarantined} could not be read`)
+    : terminal.paint('green', 'nothing is missing')
+}
+
+function quarantineLines(feed: string, count: number): string[] {
+  if (count === 0) return []
+  return [
+    `  quarantined  ${counted(count, 'item')}, not read and not sent: tocsin quarantine list --feed ${feed}`,
   ]
 }
 

@@ -2,14 +2,20 @@ import { Command, Option } from 'commander'
 import { ConfigError, formatMistake } from '../config/config-error.ts'
 import type { Config, SinkConfig } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
+import type { Asked } from '../service/operations/operation.ts'
+import { checkLive } from './check-live.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { askedJson, feedInWords } from './feed-words.ts'
 import { refuseLater } from './later-commands.ts'
+import { withLedger } from './open-ledger.ts'
+import { withService } from './with-service.ts'
 import { counted, spanInWords } from './words.ts'
 
 interface CheckOptions extends CommonOptions {
+  live?: true
   againstRedis?: true
 }
 
@@ -17,10 +23,14 @@ export function checkCommand(context: Context): Command {
   return addCommonOptions(new Command('check'))
     .description('name every mistake in the configuration, or say what it does')
     .argument('[file]', 'the configuration; as --config')
+    .option('--live', 'also ask each service whether it knows the words of filters')
     .addOption(new Option('--against-redis').hideHelp())
-    .action((file: string | undefined, options: CheckOptions) => {
+    .action(async (file: string | undefined, options: CheckOptions) => {
       if (options.againstRedis) refuseLater('check --against-redis')
       check(context, file ?? options.config, options)
+      if (options.live && context.exitCode !== 2) {
+        await askServices(context, file ?? options.config, options)
+      }
     })
 }
 
@@ -38,7 +48,37 @@ function check(context: Context, file: string | undefined, options: CheckOptions
   }
 }
 
-function summaryOf({ accounts, feeds, sinks, route }: Config): Record<string, unknown> {
+/** Exit code 2 where a service would refuse a feed. */
+async function askServices(
+  context: Context,
+  file: string | undefined,
+  options: CheckOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, file)
+  const asked = (): Asked => ({
+    turn: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
+    signal: context.stop,
+  })
+  const { mistakes, remarks } = await withLedger(config, (ledger) =>
+    withService(config, ledger, (service) =>
+      checkLive(config, { client: (account) => service.client(account), asked }),
+    ),
+  )
+  for (const line of [...mistakes, ...remarks]) context.terminal.complain(line)
+  if (mistakes.length > 0) context.exitCode = 2
+  else if (options.output === 'text' && remarks.length === 0) {
+    context.terminal.print('the services know every word of the filters')
+  }
+}
+
+function summaryOf({
+  accounts,
+  feeds,
+  sinks,
+  route,
+  notices,
+  canary,
+}: Config): Record<string, unknown> {
   return {
     accounts: accounts.map(({ name, baseUrl, limits }) => ({ name, base_url: baseUrl, limits })),
     feeds: feeds.map((feed) => ({
@@ -48,8 +88,18 @@ function summaryOf({ accounts, feeds, sinks, route }: Config): Record<string, un
       ...askedJson(feed),
       every_seconds: feed.everyMs / 1000,
     })),
-    sinks: sinks.map((sink) => ({ name: sink.name, type: sink.type })),
-    routes: routesOf(route).map(({ depth: _depth, ...entry }) => entry),
+    sinks: sinks.map((sink) => ({
+      name: sink.name,
+      type: sink.type,
+      digest: digestOf(sink) ?? null,
+      fallback: sink.fallback ?? null,
+    })),
+    self_alerts: notices ? { sink: notices.sink, or: notices.or ?? null } : null,
+    canary: canary ? { every_seconds: canary.everyMs / 1000, sinks: canary.sinks } : null,
+    routes: routesOf(route).map(({ depth: _depth, onMute, ...entry }) => ({
+      ...entry,
+      on_mute: onMute,
+    })),
   }
 }
 
@@ -72,9 +122,23 @@ function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): str
         `  ${feed.name}: ${feedInWords(feed)}, account ${feed.account}, every ${spanInWords(feed.everyMs)}`,
     ),
     heading('sinks'),
-    ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}`),
+    ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}${extrasOf(sink)}`),
     heading('routes'),
     ...routesOf(route).map(routeLine),
+    heading('of its own'),
+    ...ownLines(config),
+  ]
+}
+
+/** What Tocsin says of itself: trouble to its operators, and test events. */
+function ownLines({ notices, canary }: Config): string[] {
+  const otherwise =
+    notices?.or === undefined ? '' : `, or ${notices.or} while that one takes nothing`
+  return [
+    notices ? `  self-alerts: ${notices.sink}${otherwise}` : '  self-alerts: none',
+    canary
+      ? `  canary: every ${spanInWords(canary.everyMs)} to ${canary.sinks.join(', ')}${canary.ping ? ', then a ping' : ''}`
+      : '  canary: none',
   ]
 }
 
@@ -100,6 +164,19 @@ function describeSink(sink: SinkConfig): string {
   }
 }
 
+function digestOf(sink: SinkConfig): { schedule: string; timezone: string } | undefined {
+  const digest = sink.type === 'webhook' ? undefined : sink.digest
+  return digest && { schedule: digest.cron, timezone: digest.timeZone }
+}
+
+function extrasOf(sink: SinkConfig): string {
+  const digest = digestOf(sink)
+  const collects = digest ? `, digest at "${digest.schedule}" ${digest.timezone}` : ''
+  const { fallback, fallbackAfterMs } = sink
+  const after = spanInWords(fallbackAfterMs)
+  return `${collects}${fallback === undefined ? '' : `, after ${after} without success to ${fallback}`}`
+}
+
 interface RouteEntry {
   name: string
   depth: number
@@ -107,18 +184,24 @@ interface RouteEntry {
   /** Its own, or what it has from above. */
   sinks: string[]
   continue: boolean
+  /** Names of time intervals. */
+  mutes: string[]
+  onMute: 'hold' | 'drop'
 }
 
 function routesOf(route: RouteConfig, depth = 0, above: string[] = []): RouteEntry[] {
   const sinks = route.sinks ?? above
   const matchers = route.matchers.map(({ text }) => text)
-  const entry = { name: route.name, depth, matchers, sinks, continue: route.continue }
+  const { name, muteTimeIntervals: mutes, onMute } = route
+  const entry = { name, depth, matchers, sinks, continue: route.continue, mutes, onMute }
   return [entry, ...route.routes.flatMap((child) => routesOf(child, depth + 1, sinks))]
 }
 
-function routeLine({ name, depth, matchers, sinks, ...route }: RouteEntry): string {
+function routeLine({ name, depth, matchers, sinks, mutes, ...route }: RouteEntry): string {
   const rest = depth === 0 ? 'the rest' : 'every event'
   const when = matchers.length === 0 ? rest : matchers.join(' and ')
   const goesOn = route.continue ? ', and the search goes on' : ''
-  return `${'  '.repeat(depth + 1)}${name}: ${when} → ${sinks.join(', ')}${goesOn}`
+  const kept = route.onMute === 'drop' ? 'dropped' : 'held'
+  const muted = mutes.length === 0 ? '' : `, ${kept} during ${mutes.join(', ')}`
+  return `${'  '.repeat(depth + 1)}${name}: ${when} → ${sinks.join(', ')}${muted}${goesOn}`
 }

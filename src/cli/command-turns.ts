@@ -10,6 +10,7 @@ import type { TurnOptions } from '../digest/turn-options.ts'
 import { createRouter } from '../routing/router.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createMetrics } from '../runtime/metrics.ts'
+import { defaultTimings } from '../runtime/timings.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { quiet } from './context.ts'
 import { withLedger, type OpenLedger } from './open-ledger.ts'
@@ -36,12 +37,14 @@ export async function withTurns<Result>(
         ...config.silences,
         ...silences,
       ])
-      const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
+      const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
       const shared = {
         ...environment,
         ...ledger,
         config,
+        newAccounts: [],
         metrics: createMetrics(environment),
+        timings: defaultTimings,
         generation: { number: 0, hash: '', isActive: false },
       }
       // the job is left to the running daemon, whose reconciler finds due work without one

@@ -1,6 +1,7 @@
 import { countDeadLetters, listDeadLetters, type DeadLetter } from '../ledger/dead-letters.ts'
 import { readPayload } from '../ledger/records.ts'
 import type { Message } from '../messages/message.ts'
+import { severityInWords } from '../messages/severity-counts.ts'
 import { aboutEvent } from './about.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
@@ -70,7 +71,7 @@ function listLines(
   const rows = letters.map(({ id, diedAtMs, record, item }) => [
     id,
     timeInWords(diedAtMs),
-    harmless(item.severity, 40),
+    severityInWords(item.severity),
     harmless(labels.get(item.destination) ?? item.destination, 60),
     reasonOf(item),
     harmless(record.uid, 200),

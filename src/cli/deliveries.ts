@@ -11,11 +11,11 @@ import { addCommonOptions, print, type CommonOptions, type Context } from './con
 import { destinationsBySink } from './destination-labels.ts'
 import { parseMoment } from './moment.ts'
 import { redisNow, withLedger } from './open-ledger.ts'
-import { operatorName } from './operator.ts'
+import { addByOption, operatorName, type ByOption } from './operator.ts'
 import { gatherItems, redirectAll, tallyInWords, type RedirectCounts } from './redirect-all.ts'
 import { counted, timeInWords } from './words.ts'
 
-interface ResendOptions extends CommonOptions {
+interface ResendOptions extends CommonOptions, ByOption {
   sink: string
   since: string
   uid?: string
@@ -24,7 +24,7 @@ interface ResendOptions extends CommonOptions {
 }
 
 export function deliveriesCommand(context: Context): Command {
-  const resend = addCommonOptions(new Command('resend'))
+  const resend = addByOption(addCommonOptions(new Command('resend')))
     .description('send again what a sink accepted, or its fallback got instead, under the same ids')
     .requiredOption('--sink <name>', 'name of the sink')
     .requiredOption(
@@ -43,7 +43,7 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
   const { name } = findNamed(config.sinks, options.sink, 'sink')
   const known = new Set((await destinationsBySink(config)).get(name)?.map(({ id }) => id))
   const batchWaitMs = batchWaitOf(config, name)
-  const by = `resent by ${operatorName(context) ?? 'an operator'}`
+  const by = `resent by ${operatorName(context, options) ?? 'an operator'}`
   const { counts, gone } = await withLedger(config, async (ledger) => {
     const sinceMs = parseMoment(options.since, await redisNow(ledger))
     const found = await gatherItems(context, ledger.books, (book) =>

@@ -1,19 +1,28 @@
 import { Command } from 'commander'
 import { lookUp } from '../audit/look-up.ts'
 import type { Config } from '../config/config.ts'
+import { severityRank } from '../events/severity.ts'
+import { readAccounting } from '../ledger/accounting.ts'
 import type { Book } from '../ledger/book.ts'
-import { readPayload, readRecord, type LedgerRecord } from '../ledger/records.ts'
+import {
+  deliveryIdPattern,
+  itemsOfDelivery,
+  readPayload,
+  readRecord,
+  type Item,
+  type LedgerRecord,
+} from '../ledger/records.ts'
 import { refang } from '../messages/defang.ts'
 import type { Message } from '../messages/message.ts'
+import { severityLabel } from '../messages/severity-counts.ts'
 import { aboutEvent, headLines } from './about.ts'
-import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { destinationLabels } from './destination-labels.ts'
-import { withLedger } from './open-ledger.ts'
+import { destinationLabels, type DestinationLabels } from './destination-labels.ts'
+import { findBook, withLedger } from './open-ledger.ts'
 import { findQuarantined, type Quarantined } from '../ledger/quarantine.ts'
-import { storyJson, storyLines } from './story.ts'
-import { harmless, isoTime, timeInWords } from './words.ts'
+import { stateInWords, storyJson, storyLines } from './story.ts'
+import { counted, harmless, isoTime, timeInWords } from './words.ts'
 
 interface ExplainOptions extends CommonOptions {
   account?: string
@@ -22,9 +31,24 @@ interface ExplainOptions extends CommonOptions {
 export function explainCommand(context: Context): Command {
   return addCommonOptions(new Command('explain'))
     .description('the story of one event: where it came from, where it went, and why')
-    .argument('<uid>', 'of the event; as it stands in a message will do')
+    .argument('<uid>', 'of the event, or the id of a delivery; as it stands in a message will do')
     .option('--account <name>', 'only what this account knows of it')
-    .action((uid: string, options: ExplainOptions) => explain(context, uid, options))
+    .action((given: string, options: ExplainOptions) => {
+      const id = deliveryIdIn(given)
+      return id === undefined
+        ? explain(context, given, options)
+        : explainDelivery(context, id, options)
+    })
+}
+
+/** Also as `delivery b…`, and as the id of a mail: `<b….recipient@domain>`. */
+function deliveryIdIn(given: string): string | undefined {
+  const text = given
+    .trim()
+    .replace(/^delivery:? +/u, '')
+    .replace(/^<|>$/gu, '')
+  const id = /^([eb][0-9a-f]+)\.[0-9a-f]{16}@\S+$/u.exec(text)?.[1] ?? text
+  return deliveryIdPattern.test(id) ? id : undefined
 }
 
 interface Known {
@@ -39,35 +63,117 @@ interface Known {
 
 async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  if (options.account !== undefined) findNamed(config.accounts, options.account, 'account')
   const uid = refang(given.trim())
-  const known = await withLedger(config, async ({ books }) => {
-    const asked = books.filter(({ account }) => account === (options.account ?? account))
+  const known = await withLedger(config, async (ledger) => {
+    const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
     return (await Promise.all(asked.map((book) => findOut(config, book, uid)))).filter(isKnown)
   })
   const labels = await destinationLabels(config)
   print(context, options, {
-    json: known.map(({ account, record, about, quarantined, shownBy }) => ({
-      ...(record ? storyJson(record, labels) : { account, uid }),
-      title: about?.title ?? null,
-      link: about?.link ?? null,
-      quarantined: quarantined
-        ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
-        : null,
-      ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
-    })),
-    lines: () => (known.length === 0 ? unknownLines(uid, options) : known.flatMap(linesOf)),
+    json: known.map((one) => knownJson(one, uid, labels)),
+    lines: () =>
+      known.length === 0
+        ? unknownLines(uid, options)
+        : known.flatMap((one) => knownLines(one, uid, labels)),
   })
   if (known.length === 0) context.exitCode = 1
+}
 
-  function linesOf({ account, record, about, quarantined, shownBy }: Known): string[] {
-    const [head = '', ...story] = record ? storyLines(record, labels) : []
+function knownJson(
+  { account, record, about, quarantined, shownBy }: Known,
+  uid: string,
+  labels: DestinationLabels,
+): Record<string, unknown> {
+  return {
+    ...(record ? storyJson(record, labels) : { account, uid }),
+    title: about?.title ?? null,
+    link: about?.link ?? null,
+    quarantined: quarantined
+      ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
+      : null,
+    ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
+  }
+}
+
+function knownLines(
+  { account, record, about, quarantined, shownBy }: Known,
+  uid: string,
+  labels: DestinationLabels,
+): string[] {
+  const [head = '', ...story] = record ? storyLines(record, labels) : []
+  return [
+    ...(record ? [head, ...(about ? headLines(about) : []), ...story] : []),
+    ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
+    ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
+  ]
+}
+
+/** One event of a delivery. */
+interface Delivered {
+  record: LedgerRecord
+  item: Item
+  about: Message | undefined
+}
+
+/** The story of the event that went under this id, or the list of the events that did. */
+async function explainDelivery(
+  context: Context,
+  id: string,
+  options: ExplainOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const found = await withLedger(config, async (ledger) => {
+    const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
+    const events: Delivered[] = []
+    for (const book of asked) {
+      for await (const { record, item } of itemsOfDelivery(book, id)) {
+        const payload = await readPayload(book, record.recordId)
+        events.push({ record, item, about: payload && aboutEvent(record, payload) })
+        if (events.length % 500 === 0) context.terminal.progress(`found ${events.length} events`)
+      }
+    }
+    context.terminal.progress('')
+    return events.toSorted((a, b) => severityRank(b.item.severity) - severityRank(a.item.severity))
+  })
+  const labels = await destinationLabels(config)
+  print(context, options, {
+    json: found.map(({ record, about }) => ({
+      delivery: id,
+      ...knownJson(knownOf(record, about), record.uid, labels),
+    })),
+    lines: () => deliveryLines(id, found, labels),
+  })
+  if (found.length === 0) context.exitCode = 1
+}
+
+function knownOf(record: LedgerRecord, about: Message | undefined): Known {
+  return { account: record.account, record, about, quarantined: undefined, shownBy: [] }
+}
+
+function deliveryLines(id: string, found: Delivered[], labels: DestinationLabels): string[] {
+  const [first] = found
+  if (first === undefined) {
     return [
-      ...(record ? [head, ...(about ? headLines(about) : []), ...story] : []),
-      ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
-      ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
+      `No event that the ledger still knows went under the id ${id}.`,
+      'Its story has expired (retention.story), it was sent again under another id, or the message was a test.',
     ]
   }
+  const { sink, destination } = first.item
+  const place = labels.get(destination) ?? destination
+  const to = place === sink ? sink : `${sink}, ${place}`
+  const head = `delivery ${id}: ${counted(found.length, 'event')} to ${harmless(to)}`
+  if (found.length === 1) {
+    return [head, ...knownLines(knownOf(first.record, first.about), first.record.uid, labels)]
+  }
+  return [
+    head,
+    ...found.flatMap(({ record, item, about }) => [
+      `  ${severityLabel(item.severity)}  ${about?.title ?? harmless(record.type, 60)}`,
+      `      ${harmless(record.uid, 600)}, account ${record.account}: ${stateInWords(item)}`,
+      ...(about?.link ? [`      ${about.link}`] : []),
+    ]),
+    '"tocsin explain <uid>" tells the whole story of each.',
+  ]
 }
 
 async function findOut(config: Config, book: Book, uid: string): Promise<Known> {
@@ -84,8 +190,9 @@ async function findOut(config: Config, book: Book, uid: string): Promise<Known> 
 
 /** By their marks, which outlive the story. */
 async function feedsThatShowed({ feeds }: Config, book: Book, uid: string): Promise<string[]> {
-  const own = feeds.filter(({ account }) => account === book.account)
-  const words = own.map(async ({ name }) => {
+  const own = feeds.filter(({ account }) => account === book.account).map(({ name }) => name)
+  const counted = Object.keys((await readAccounting(book)).feeds) // of feeds that left, too
+  const words = [...new Set([...own, ...counted])].map(async (name) => {
     const { events } = await lookUp(book, name, { uids: [uid] })
     return events[0] === 'unrecorded' ? [name] : []
   })
@@ -119,6 +226,10 @@ function unknownLines(uid: string, { account }: ExplainOptions): string[] {
   const whom = account === undefined ? 'any account' : `the account ${account}`
   return [
     `${harmless(uid, 600)} was never taken in by ${whom}, or its story has expired (retention.story).`,
-    ...(uid.includes('/') ? [] : ['A uid has the form type/source/id.']),
+    ...(uid.includes('/')
+      ? []
+      : [
+          "A uid has the form type/source/id; a delivery's id is e and 32, or b and 40 digits of 0-9 and a-f.",
+        ]),
   ]
 }

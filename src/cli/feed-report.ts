@@ -1,37 +1,99 @@
 /** How far each feed is, read from the ledger without touching it. */
+import { leftBooks } from '../app/shared.ts'
+import type { Config } from '../config/config.ts'
+import { ownFeed } from '../events/own-feed.ts'
 import type { FeedConfig } from '../feeds/config.ts'
+import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
 import { readAccounting, type FeedAccount } from '../ledger/accounting.ts'
-import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
+import { feedLagMs, peekFeed, type FeedState } from '../ledger/feed-state.ts'
+import { countQuarantined } from '../ledger/quarantine.ts'
+import { createOrganizations, type Lane } from '../service/pacing/organizations.ts'
 import { redisNow, type OpenLedger } from './open-ledger.ts'
 
 export interface FeedReport {
   feed: FeedConfig
   /** undefined: nobody has looked at it yet. */
   state: FeedState | undefined
-  /** Since it was last caught up; before that, since its floor. */
+  /** As the metric has it. */
   lagMs: number | undefined
   counts: FeedAccount | undefined
+  /** Items in the quarantine that it showed last. */
+  quarantined: number
+  /** How late finds are found at most; undefined: nothing is read again. */
+  bounds: { soonMs: number; wholeMs: number; isMatched: boolean } | undefined
+}
+
+/** A feed of an account that left the configuration: nothing more is read there. */
+export interface LeftFeed {
+  name: string
+  account: string
+  state: FeedState | undefined
+  counts: FeedAccount
+}
+
+export async function reportLeftFeeds(ledger: OpenLedger, config: Config): Promise<LeftFeed[]> {
+  const nowMs = await redisNow(ledger)
+  const feeds: LeftFeed[] = []
+  for (const book of leftBooks({ ...ledger, config })) {
+    const accounting = await readAccounting(book)
+    for (const [name, counts] of Object.entries(accounting.feeds)) {
+      if (name === ownFeed) continue
+      feeds.push({ name, account: book.account, state: await peekFeed(book, name, nowMs), counts })
+    }
+  }
+  return feeds
 }
 
 export async function reportFeeds(
   ledger: OpenLedger,
-  feeds: readonly FeedConfig[],
+  config: Pick<Config, 'accounts' | 'feeds'>,
 ): Promise<FeedReport[]> {
   const nowMs = await redisNow(ledger)
   const accountings = new Map(
     await Promise.all(
       ledger.books.map(
-        async (book) => [book.account, { book, ...(await readAccounting(book)) }] as const,
+        async (book) =>
+          [
+            book.account,
+            { book, ...(await readAccounting(book)), quarantine: await countQuarantined(book) },
+          ] as const,
       ),
     ),
   )
-  return Promise.all(
-    feeds.map(async (feed) => {
+  const reports = await Promise.all(
+    config.feeds.map(async (feed) => {
       const account = accountings.get(feed.account)
       const state = account && (await peekFeed(account.book, feed.name, nowMs))
-      const sinceMs = state?.lastCaughtUpMs ?? state?.floorMs
-      const lagMs = sinceMs === undefined ? undefined : Math.max(0, nowMs - sinceMs)
-      return { feed, state, lagMs, counts: account?.feeds[feed.name] }
+      const lagMs = state && feedLagMs(state, nowMs)
+      const quarantined = account?.quarantine[feed.name]?.open ?? 0
+      return { feed, state, lagMs, counts: account?.feeds[feed.name], quarantined }
     }),
   )
+  return withBounds(reports, config)
+}
+
+/** As the daemon plans its rescans, by what all feeds of a tier were seen to show. */
+function withBounds(
+  reports: readonly Omit<FeedReport, 'bounds'>[],
+  { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
+): FeedReport[] {
+  const organizations = createOrganizations(accounts)
+  const laneOf = ({ account, tier }: FeedConfig): Lane => organizations.laneOf(account, tier)
+  const budget = createRescanBudget(
+    feeds,
+    (feed) => `${laneOf(feed).organization} ${feed.tier}`,
+    (feed) => organizations.limitOf(laneOf(feed)),
+  )
+  const planned = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
+    budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })
+  reports.forEach(planned) // each plan knows of all feeds only then
+  return reports.map((report) => {
+    const matchedNowMs = isMatched(report.state) ? 0 : undefined
+    const bounds = rescanBounds(report.feed, { plan: planned(report), matchedNowMs })
+    return { ...report, bounds: bounds && { ...bounds, isMatched: isMatched(report.state) } }
+  })
+}
+
+function isMatched(state: FeedState | undefined): boolean {
+  return state?.walk !== undefined && state.rescans.matched?.fingerprint === state.walk.fingerprint
 }

@@ -6,8 +6,14 @@ export function feedInWords(feed: FeedConfig): string {
   switch (feed.type) {
     case 'events':
       return `identifier group ${feed.identifierGroup}`
+    case 'tenant_events':
+      return 'all events of the tenant'
+    case 'identifier_events':
+      return `events of identifier ${feed.identifier}`
     case 'credentials':
       return `credentials of identifier ${feed.identifier}`
+    case 'tenant_credentials':
+      return 'all credentials of the tenant'
     case 'credential_search':
       return `credential search by ${queryInWords(feed.query)}`
     case 'event_search':
@@ -24,6 +30,10 @@ export function askedJson(feed: FeedConfig): Record<string, unknown> {
   switch (feed.type) {
     case 'events':
       return { identifier_group: feed.identifierGroup }
+    case 'tenant_events':
+    case 'tenant_credentials':
+      return {}
+    case 'identifier_events':
     case 'credentials':
       return { identifier: feed.identifier }
     case 'credential_search':

@@ -1,29 +1,70 @@
-import type { Walk } from '../ledger/feed-state.ts'
+import { typeOf } from '../feeds/feed-types.ts'
+import { readsAll } from '../feeds/walk.ts'
+import type { FeedState, Unreadable, Walk } from '../ledger/feed-state.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
-import { reportFeeds, type FeedReport } from './feed-report.ts'
+import { reportFeeds, reportLeftFeeds, type FeedReport, type LeftFeed } from './feed-report.ts'
 import { askedJson, feedInWords } from './feed-words.ts'
 import { withLedger } from './open-ledger.ts'
-import { harmless, isoTime, spanInWords, timeInWords } from './words.ts'
+import { counted, harmless, isoTime, spanInWords, timeInWords } from './words.ts'
 
 export async function listFeeds(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const reports = await withLedger(config, (ledger) => reportFeeds(ledger, config.feeds))
+  const { reports, left } = await withLedger(config, async (ledger) => ({
+    reports: await reportFeeds(ledger, config),
+    left: await reportLeftFeeds(ledger, config),
+  }))
   print(context, options, {
-    json: reports.map(feedJson),
-    lines: () => reports.flatMap((report) => feedLines(context, report)),
+    json: [...reports.map(feedJson), ...left.map(leftFeedJson)],
+    lines: () => [
+      ...reports.flatMap((report) => feedLines(context, report)),
+      ...left.flatMap((feed) => leftFeedLines(context, feed)),
+    ],
   })
 }
 
-function feedJson({ feed, state, lagMs, counts }: FeedReport): Record<string, unknown> {
-  const { walk, paused } = state ?? {}
+function leftFeedJson({ name, account, state, counts }: LeftFeed): Record<string, unknown> {
+  return {
+    feed: name,
+    account,
+    is_configured: false,
+    last_success: isoTime(state?.lastSuccessMs),
+    last_caught_up: isoTime(state?.lastCaughtUpMs),
+    newest_event: isoTime(state?.newestMs),
+    counts,
+  }
+}
+
+function leftFeedLines(
+  { terminal }: Context,
+  { name, account, state, counts }: LeftFeed,
+): string[] {
+  const head = terminal.paint('bold', harmless(name))
+  return [
+    `${head} (account ${account}): ${terminal.paint('yellow', 'not configured any more, not read')}`,
+    `  last success ${time(state?.lastSuccessMs)}, last caught up ${time(state?.lastCaughtUpMs)}`,
+    `  ${counts.fetched} fetched, ${counts.new} of them new; "tocsin accounts list" shows what waits`,
+  ]
+}
+
+function feedJson({
+  feed,
+  state,
+  lagMs,
+  counts,
+  quarantined,
+  bounds,
+}: FeedReport): Record<string, unknown> {
+  const { walk, paused, refused, unreadable } = state ?? {}
   return {
     feed: feed.name,
     type: feed.type,
     ...askedJson(feed),
     account: feed.account,
+    is_configured: true,
     has_polled: state !== undefined,
     paused: paused ? { reason: paused.reason, since: isoTime(paused.sinceMs) } : null,
+    refused: refused ? { reason: refused.reason, since: isoTime(refused.sinceMs) } : null,
     lag_seconds: lagMs === undefined ? null : lagMs / 1000,
     lag_objective_seconds: feed.lagObjectiveMs / 1000,
     last_success: isoTime(state?.lastSuccessMs),
@@ -38,17 +79,35 @@ function feedJson({ feed, state, lagMs, counts }: FeedReport): Record<string, un
           has_cursor: walk.cursor !== null,
         }
       : null,
-    sweep: sweepJson({ feed, state }),
+    remark: remarkOn({ feed, state }) ?? null,
+    sweep: sweepJson({ feed, state, bounds }),
+    lateness: state?.lateness ?? {},
+    quarantined,
+    unreadable: unreadable
+      ? {
+          since: isoTime(unreadable.sinceMs),
+          shown: unreadable.shown,
+          unread: unreadable.unread,
+          problem: unreadable.problem,
+        }
+      : null,
     counts: counts ?? null,
   }
 }
 
-function sweepJson({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): object | null {
+function sweepJson({
+  feed,
+  state,
+  bounds,
+}: Pick<FeedReport, 'feed' | 'state' | 'bounds'>): object | null {
   if (feed.sweep === undefined) return null
   return {
-    every_seconds: feed.sweep.everyMs / 1000,
+    every_seconds: feed.sweep.everyMs === undefined ? null : feed.sweep.everyMs / 1000,
     last_completed: isoTime(state?.sweep.lastCompletedMs),
     running_since: isoTime(runningSweep(state)?.startedAtMs),
+    by_match_time: bounds?.isMatched ?? false,
+    found_within_seconds: bounds && bounds.soonMs / 1000,
+    whole_within_seconds: bounds && bounds.wholeMs / 1000,
   }
 }
 
@@ -62,16 +121,21 @@ function feedLines(context: Context, report: FeedReport): string[] {
   const head = `${terminal.paint('bold', feed.name)} (${harmless(feedInWords(feed))}, account ${feed.account})`
   if (state === undefined) return [`${head}: has not polled yet`]
   const paused = state.paused && terminal.paint('yellow', pauseInWords(state.paused))
+  const unreadable = state.unreadable && terminal.paint('red', unreadableInWords(state.unreadable))
   const { fetched = 0, duplicate = 0, quarantined = 0, baseline = 0 } = counts ?? {}
   return [
-    `${head}: ${paused ?? lagInWords(context, report)}`,
-    ...(paused ? [`  ${lagInWords(context, report)}`] : []),
+    `${head}: ${[paused, unreadable, lagInWords(context, report)].find(Boolean)}`,
+    ...(paused && unreadable ? [`  ${unreadable}`] : []),
+    ...(paused || unreadable ? [`  ${lagInWords(context, report)}`] : []),
+    ...quarantineLines(context, report),
+    ...refusalLines(context, state),
     `  last success ${time(state.lastSuccessMs)}, last caught up ${time(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
     `  newest event ${time(state.newestMs)}, floor ${time(state.floorMs)}`,
     `  ${walkInWords(report)}`,
+    ...remarkLines(context, report),
     `  ${sweepInWords(report)}`,
     `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the floor`,
-    `  of these ${counts?.late ?? 0} came late, ${counts?.raised ?? 0} were raised in severity`,
+    `  of these ${lateInWords(report)}, ${counts?.raised ?? 0} were raised in severity`,
   ]
 }
 
@@ -83,10 +147,27 @@ function pauseInWords({ reason, sinceMs }: { reason: string; sinceMs: number }):
   return `paused since ${timeInWords(sinceMs)}: ${harmless(reason)}`
 }
 
-function lagInWords({ terminal }: Context, { feed, lagMs = 0 }: FeedReport): string {
-  const isLate = lagMs > feed.lagObjectiveMs
+function refusalLines({ terminal }: Context, { refused }: FeedState): string[] {
+  if (!refused) return []
+  const since = `stopped since ${timeInWords(refused.sinceMs)}`
+  return [`  ${terminal.paint('red', `${since}: ${harmless(refused.reason)}`)}`]
+}
+
+function unreadableInWords({ sinceMs, shown, unread, problem }: Unreadable): string {
+  const page = `${unread} of ${shown} items of its last page`
+  return `unreadable since ${timeInWords(sinceMs)}: ${page}, ${harmless(problem, 200)}`
+}
+
+function quarantineLines({ terminal }: Context, { feed, quarantined }: FeedReport): string[] {
+  if (quarantined === 0) return []
+  const said = `${counted(quarantined, 'item')} in the quarantine, which nobody was told of`
+  return [`  ${terminal.paint('yellow', said)}: tocsin quarantine list --feed ${feed.name}`]
+}
+
+function lagInWords({ terminal }: Context, { feed, lagMs = 0, state }: FeedReport): string {
+  const isBad = lagMs > feed.lagObjectiveMs || state?.unreadable !== undefined
   const lag = `lag ${spanInWords(lagMs)}, objective ${spanInWords(feed.lagObjectiveMs)}`
-  return terminal.paint(isLate ? 'red' : 'green', lag)
+  return terminal.paint(isBad ? 'red' : 'green', lag)
 }
 
 function walkInWords({ state }: FeedReport): string {
@@ -97,9 +178,44 @@ function walkInWords({ state }: FeedReport): string {
   return `walk since ${timeInWords(startedAtMs)} (${reason.replaceAll('_', ' ')}), ${place}`
 }
 
-function sweepInWords({ feed, state }: FeedReport): string {
+function remarkLines({ terminal }: Context, report: FeedReport): string[] {
+  const remark = remarkOn(report)
+  return remark === undefined ? [] : [`  ${terminal.paint('yellow', remark)}`]
+}
+
+function remarkOn({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): string | undefined {
+  return state?.walk && typeOf(feed).unordered?.remark?.(state.walk, feed)
+}
+
+const ages = { '1m': 'a minute', '10m': '10 min', '1h': 'an hour', '1d': 'a day', '7d': '7 days' }
+
+/** How old late events were when they were found: whether the vendor is late can be read here. */
+function lateInWords({ state, counts }: FeedReport): string {
+  const { lateness = {} } = state ?? {}
+  const known = Object.entries(ages).flatMap(([age, words]) => {
+    const count = lateness[age] ?? 0
+    return count > 0 ? [`${count} by up to ${words}`] : []
+  })
+  const longer = lateness['more'] ? [`${lateness['more']} by more`] : []
+  const parts = [...known, ...longer]
+  return `${counts?.late ?? 0} came late${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`
+}
+
+function boundInWords({ bounds }: FeedReport): string {
+  if (!bounds) return ''
+  const { soonMs, wholeMs, isMatched } = bounds
+  const soon = `; what is late by minutes is found within ${spanInWords(soonMs)}`
+  if (isMatched)
+    return `; what is late, however old, is found by match time within ${spanInWords(soonMs)}`
+  return soonMs === wholeMs ? '' : `${soon}, what is late by days within ${spanInWords(wholeMs)}`
+}
+
+function sweepInWords(report: FeedReport): string {
+  const { feed, state } = report
   if (feed.sweep === undefined) return 'sweeps are switched off'
+  if (state && readsAll(feed, state)) return 'each poll reads all there is: no sweeps are needed'
   const last = `last sweep ended ${time(state?.sweep.lastCompletedMs)}`
   const running = runningSweep(state)
-  return running ? `${last}, one runs since ${timeInWords(running.startedAtMs)}` : last
+  const said = running ? `${last}, one runs since ${timeInWords(running.startedAtMs)}` : last
+  return `${said}${boundInWords(report)}`
 }

@@ -51,7 +51,7 @@ async function rewindOne(context: Context, name: string, options: RewindOptions)
   const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')
   await withLedger(config, async (ledger) => {
-    const [report] = await reportFeeds(ledger, [feed])
+    const [report] = await reportFeeds(ledger, { ...config, feeds: [feed] })
     const nowMs = await redisNow(ledger)
     const toMs = parseMoment(options.to, nowMs)
     const told = [

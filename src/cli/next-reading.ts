@@ -2,7 +2,7 @@
 import { polledFeeds } from '../app/polled-feeds.ts'
 import type { Config } from '../config/config.ts'
 import type { PolledFeed } from '../feeds/polled-feed.ts'
-import { sweepDueMs } from '../feeds/walk.ts'
+import { sweepDueMs } from '../feeds/rescan.ts'
 import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
 import { bookOf, redisNow, type OpenLedger } from './open-ledger.ts'
 import { isoTime, spanInWords } from './words.ts'

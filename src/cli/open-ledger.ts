@@ -1,6 +1,8 @@
 /** Opens the ledger for one command: at once or not at all, and whatever Redis' safety. */
 import type { Config } from '../config/config.ts'
+import { openLeftBooks } from '../ledger/accounts.ts'
 import { openBook, type Book } from '../ledger/book.ts'
+import { findLead } from '../ledger/lead-book.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import { connectRedis, isSignInRefused, onTrouble, type Redis } from '../redis/connection.ts'
 import { holdRedis } from '../redis/embedded/embedded-redis.ts'
@@ -9,12 +11,13 @@ import { claimSchema } from '../redis/safety.ts'
 import { keyOf, placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
+import { findNamed } from './command-error.ts'
 import { quiet } from './context.ts'
 
 export interface OpenLedger {
   redis: Redis
   keys: Keys
-  /** One for each account of the configuration. */
+  /** One for each account: those of the configuration first, then those that left it. */
   books: Book[]
 }
 
@@ -33,6 +36,9 @@ export async function withLedger<Result>(
     for (const { name } of config.accounts) {
       books.push(await openBook({ redis, keys, account: name, config: config.ledger }))
     }
+    await findLead({ redis, keys }, books)
+    const configured = config.accounts.map(({ name }) => name)
+    books.push(...(await openLeftBooks({ redis, keys, config: config.ledger }, configured)))
     return work({ redis, keys, books })
   })
 }
@@ -42,6 +48,12 @@ export function bookOf({ books }: OpenLedger, account: string): Book {
   const book = books.find((one) => one.account === account)
   if (book === undefined) throw new Error(`no book is open for account ${account}`)
   return book
+}
+
+/** Its book, also of an account that the configuration no longer has. Throws CommandError. */
+export function findBook({ books }: OpenLedger, account: string): Book {
+  const named = books.map((book) => ({ name: book.account, book }))
+  return findNamed(named, account, 'account').book
 }
 
 /** Redis' clock, which the ledger goes by; ms. */

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { environment } from '../config/environment.ts'
 import { systemClock, type Clock } from '../runtime/clock.ts'
+import { accountsCommand } from './accounts.ts'
 import { auditCommand } from './audit.ts'
 import { checkCommand } from './check.ts'
 import type { Context } from './context.ts'
@@ -82,6 +83,7 @@ function createProgram(context: Context): Command {
     .addCommand(demoCommand(context))
     .addCommand(sandboxCommand(context))
     .addCommand(tokenCommand(context))
+    .addCommand(accountsCommand(context))
     .addCommand(sinksCommand(context))
     .addCommand(routesCommand(context))
     .addCommand(explainCommand(context))

@@ -1,8 +1,7 @@
 import type { QuarantineEntry } from '../ledger/quarantine.ts'
-import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
-import { withLedger } from './open-ledger.ts'
+import { findBook, withLedger } from './open-ledger.ts'
 import { entriesOf, shortId } from './quarantine-find.ts'
 import { counted, harmless, isoTime, table, timeInWords } from './words.ts'
 
@@ -16,9 +15,8 @@ export interface ListOptions extends CommonOptions {
 export async function listEntries(context: Context, options: ListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { feed, account, page, limit } = options
-  if (account !== undefined) findNamed(config.accounts, account, 'account')
-  const entries = await withLedger(config, ({ books }) => {
-    const asked = books.filter((book) => account === undefined || book.account === account)
+  const entries = await withLedger(config, (ledger) => {
+    const asked = account === undefined ? ledger.books : [findBook(ledger, account)]
     return entriesOf(asked, config, feed)
   })
   const total = entries.length

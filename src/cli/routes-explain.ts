@@ -12,7 +12,7 @@ import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { destinationsBySink } from './destination-labels.ts'
 import { knownSilences, missingLines } from './known-silences.ts'
-import { redisNow, withLedger } from './open-ledger.ts'
+import { findBook, redisNow, withLedger } from './open-ledger.ts'
 import { wayOf } from './route-way.ts'
 import { wayJson, wayLines } from './routes-words.ts'
 
@@ -95,11 +95,10 @@ async function askedByUid(
   uid: string,
   { feed: named, account }: ExplainRoutesOptions,
 ): Promise<Asked> {
-  if (account !== undefined) findNamed(config.accounts, account, 'account')
   const asAFeed = config.feeds.find(({ name }) => name === named)
   const wanted = account ?? asAFeed?.account
   return withLedger(config, async (ledger) => {
-    const books = ledger.books.filter((book) => book.account === (wanted ?? book.account))
+    const books = wanted === undefined ? ledger.books : [findBook(ledger, wanted)]
     const known = await Promise.all(
       books.map(async (book) => {
         const id = book.digests.recordId(uid)

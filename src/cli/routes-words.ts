@@ -1,4 +1,5 @@
 /** The words of `routes`: a way through the tree for people and for machines. */
+import { severityInWords } from '../messages/severity-counts.ts'
 import type { RouteNode, RouteVisit } from '../routing/router.ts'
 import type { Silence } from '../routing/silences.ts'
 import type { JudgedDecision, RouteWay } from './route-way.ts'
@@ -83,7 +84,7 @@ function decisionJson(judged: JudgedDecision): Record<string, unknown> {
 
 export function wayLines(way: RouteWay): string[] {
   const { event, account, feed } = way.input
-  const what = `${harmless(event.type, 60)}, ${harmless(event.severity, 40)}`
+  const what = `${harmless(event.type, 60)}, ${severityInWords(event.severity)}`
   return [
     `${harmless(event.uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${timeInWords(way.nowMs)}`,
     'asked, in order',

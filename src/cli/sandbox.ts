@@ -4,6 +4,7 @@ import {
   withDefaults,
   type CredentialOrder,
   type EndMode,
+  type MaterializedFilter,
   type PolicyPaths,
   type SandboxOptions,
 } from '../sandbox/options.ts'
@@ -36,7 +37,9 @@ interface SandboxCommandOptions extends CommonOptions {
   webhookSecret?: string
   data?: string
   policyPaths: PolicyPaths
-  undescribed?: boolean
+  undescribed: boolean
+  materialized: MaterializedFilter
+  lateFrom: number
 }
 
 export function sandboxCommand(context: Context): Command {
@@ -63,6 +66,10 @@ function sandboxFlags(): Option[] {
       .choices(['full', 'empty', 'absent', 'echo'])
       .default('full'),
     flag('--late-share <share>', 'of what arrives, 0 to 1, is late', share).default(0),
+    flag('--late-from <duration>', 'how late that is at least, e.g. 5s', earliest).default(
+      withDefaults({}).lateMinMs,
+      '1m',
+    ),
     flag('--late-by <duration>', 'how late that is at most, e.g. 3d', lateness).default(
       withDefaults({}).lateMaxMs,
       '30m',
@@ -82,10 +89,14 @@ type Flag = <Value>(flags: string, says: string, parse: (text: string) => Value)
 
 function policyFlags(): Option[] {
   return [
+    new Option('--materialized <manner>', 'what searches make of the filter of when it was matched')
+      .choices(['honoured', 'ignored', 'refused', 'empty'])
+      .default('honoured'),
     new Option('--policy-paths <spelling>', 'of matching_policies in its paths')
       .choices(['underscore', 'hyphen', 'both'])
-      .default('underscore'),
-    new Option('--undescribed', 'adds the operations on policies that only public pages tell of'),
+      .default('hyphen'),
+    new Option('--undescribed', 'the default').default(true).hideHelp(),
+    new Option('--no-undescribed', 'without the operations on policies that are not described'),
   ]
 }
 
@@ -139,6 +150,7 @@ function settingsOf(options: SandboxCommandOptions): SandboxOptions {
     backlog: options.backlog,
     eventsPerSecond: options.rate,
     lateShare: options.lateShare,
+    lateMinMs: Math.min(options.lateFrom, options.lateBy),
     lateMaxMs: options.lateBy,
     credentialsPerSecond: options.credentialRate,
     credentialBacklog: options.credentialBacklog,
@@ -152,7 +164,8 @@ function settingsOf(options: SandboxCommandOptions): SandboxOptions {
     emptyPages: options.emptyPages,
     endMode: options.end,
     policyPaths: options.policyPaths,
-    undescribed: options.undescribed ?? false,
+    undescribed: options.undescribed,
+    materializedFilter: options.materialized,
     organizations: withDefaults({}).organizations.map((one) => ({ ...one, limits })),
     ...(options.webhookSecret ? { webhookSecret: options.webhookSecret } : {}),
     dataFolder: options.data ?? null,
@@ -227,12 +240,20 @@ function positive(text: string): number {
   throw new InvalidArgumentError('Write a number above 0.')
 }
 
-const latenessField = duration('How late at most.', '1m')
+const latenessField = duration('How late at most.', '1s')
 
 function lateness(text: string): number {
   const parsed = latenessField.safeParse(text)
   if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a duration of 1m or more, such as 30m or 3d.')
+  throw new InvalidArgumentError('Write a duration of 1s or more, such as 30m or 3d.')
+}
+
+const earliestField = duration('How late at least.', '1s')
+
+function earliest(text: string): number {
+  const parsed = earliestField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a duration of 1s or more, such as 5s or 1m.')
 }
 
 const rateField = rate('What arrives.')

@@ -14,12 +14,12 @@ import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { parseEnd } from './moment.ts'
 import { redisNow, withLedger } from './open-ledger.ts'
-import { operatorName } from './operator.ts'
+import { operatorName, type ByOption } from './operator.ts'
 import { silenceJson, silenceLine } from './routes-words.ts'
 import { matchedLately, type MatchedLately } from './silence-effect.ts'
 import { counted } from './words.ts'
 
-export interface AddOptions extends CommonOptions {
+export interface AddOptions extends CommonOptions, ByOption {
   for?: string
   until?: string
   reason: string
@@ -33,8 +33,7 @@ export async function addSilence(
   options: AddOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  refuseTwoEnds(options)
-  const owner = ownerOf(context, options)
+  const owner = checkAll(context, config, { matchers, options })
   const { silence, matched, nowMs } = await withLedger(config, async (ledger) => {
     const startsAtMs = await redisNow(ledger)
     const made = silenceOf(config, { matchers, options, owner, nowMs: startsAtMs })
@@ -52,19 +51,49 @@ export async function addSilence(
   })
 }
 
-function refuseTwoEnds({ for: span, until }: AddOptions): void {
+/** Every mistake of the line at once; the owner where there is none. */
+function checkAll(
+  context: Context,
+  config: Config,
+  { matchers, options }: Pick<Wanted, 'matchers' | 'options'>,
+): string {
+  const mistakes: string[] = []
+  const attempt = <Result>(work: () => Result): Result | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error
+      mistakes.push(error.message)
+      return undefined
+    }
+  }
+  const hasOneEnd = attempt(() => refuseTwoEnds(options)) === true
+  const owner = attempt(() => ownerOf(context, options)) ?? 'nobody'
+  const { until: _until, ...others } = options
+  const wanted = hasOneEnd ? options : { ...others, for: '1h' } // its end is told of already
+  const nowMs = context.clock.now()
+  attempt(() => silenceOf(config, { matchers, options: wanted, owner, nowMs }))
+  if (mistakes.length > 0) throw new CommandError('mistake', mistakes.join('\n'))
+  return owner
+}
+
+function refuseTwoEnds({ for: span, until }: AddOptions): true {
   if ((span === undefined) === (until === undefined)) {
     throw new CommandError(
       'mistake',
       'say when it ends: either --for <span>, such as 2h, or --until <time>',
     )
   }
+  return true
 }
 
-function ownerOf(context: Context, { owner }: AddOptions): string {
-  const name = owner ?? operatorName(context)
+function ownerOf(context: Context, options: AddOptions): string {
+  const name = options.owner ?? operatorName(context, options)
   if (name !== undefined) return name
-  throw new CommandError('mistake', '--owner: USER is not set; say who answers for the silence')
+  throw new CommandError(
+    'mistake',
+    '--owner: neither USER nor the system says who you are; say who answers for the silence',
+  )
 }
 
 interface Wanted {

@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
+import { addByOption } from './operator.ts'
 import { shortText } from './short-text.ts'
 import { addSilence, type AddOptions } from './silences-add.ts'
 import { expireSilence, listSilences } from './silences-list.ts'
@@ -20,13 +21,17 @@ export function silencesCommand(context: Context): Command {
 }
 
 function addCommand(context: Context): Command {
-  return addCommonOptions(new Command('add'))
+  return addByOption(addCommonOptions(new Command('add')))
     .description('send nothing of what matches, from now on for a while')
     .argument('<matchers...>', `all must match, e.g. 'type="paste"' 'team="brand"'`)
     .option('--for <span>', 'how long, such as 2h; at most 30d')
     .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
     .requiredOption('--reason <text>', 'why', shortText)
     .requiredOption('--severity <ceiling>', 'nothing more severe is silenced, e.g. medium')
-    .option('--owner <name>', 'who answers for it (default: $USER)', shortText)
+    .option(
+      '--owner <name>',
+      "who answers for it (default: --by, $USER or the system's user)",
+      shortText,
+    )
     .action((matchers: string[], options: AddOptions) => addSilence(context, matchers, options))
 }

@@ -26,7 +26,7 @@ export async function reportSinks(ledger: OpenLedger, config: Config): Promise<S
   const { redis, keys } = ledger
   const nowMs = await redisNow(ledger)
   const pending = await pendingBySink(ledger)
-  const circuit = createCircuit(redis, keys, addressPrints(config))
+  const circuit = createCircuit(redis, keys, addressPrints(config, ledger.books))
   const destinations = [...(await destinationsBySink(config))]
   const collecting = collectingSinks(
     { config },

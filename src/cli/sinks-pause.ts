@@ -20,7 +20,7 @@ export async function pauseSink(
   findNamed(config.sinks, name, 'sink')
   const { reason } = options
   const sinceMs = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
     const nowMs = await redisNow(ledger)
     const { paused } = await circuit.read(name, nowMs)
     const since = paused?.sinceMs ?? nowMs
@@ -45,7 +45,7 @@ export async function resumeSink(
   const { config } = loadConfigFile(context, options.config)
   findNamed(config.sinks, name, 'sink')
   const before = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config))
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
     const reading = await circuit.read(name, await redisNow(ledger))
     await circuit.pause(name, undefined)
     return reading

@@ -12,7 +12,7 @@ import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { destinationsBySink } from './destination-labels.ts'
 import { withLedger, type OpenLedger } from './open-ledger.ts'
-import { operatorName } from './operator.ts'
+import { operatorName, type ByOption } from './operator.ts'
 import {
   gatherItems,
   redirectAll,
@@ -23,7 +23,7 @@ import {
 import { knownSinks } from './sink-report.ts'
 import { counted } from './words.ts'
 
-export interface SettleOptions extends CommonOptions {
+export interface SettleOptions extends CommonOptions, ByOption {
   yes?: true
 }
 
@@ -43,7 +43,7 @@ export async function movePending(
     throw new CommandError('mistake', `--to: "${to}" is where they are; name another sink`)
   }
   const targetsOf = await targetsIn(config, { from, to })
-  const by = `to ${to}, by ${operatorName(context) ?? 'an operator'}`
+  const by = `to ${to}, by ${operatorName(context, options) ?? 'an operator'}`
   await settlePending(context, options, {
     config,
     sink: from,
@@ -64,7 +64,7 @@ export async function discardPending(
   options: SettleOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const by = `by ${operatorName(context) ?? 'an operator'}`
+  const by = `by ${operatorName(context, options) ?? 'an operator'}`
   await settlePending(context, options, {
     config,
     sink,

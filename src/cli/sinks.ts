@@ -9,6 +9,7 @@ import {
   type SettleOptions,
 } from './sinks-settle.ts'
 import { testSink } from './sinks-test.ts'
+import { addByOption } from './operator.ts'
 import { shortText } from './short-text.ts'
 
 export function sinksCommand(context: Context): Command {
@@ -45,7 +46,7 @@ function resumeCommand(context: Context): Command {
 }
 
 function moveCommand(context: Context): Command {
-  return addCommonOptions(new Command('move'))
+  return addByOption(addCommonOptions(new Command('move')))
     .description('send what waits for a sink to another one, the worst first')
     .argument('<from>', 'name of the sink; it need not be configured any more')
     .requiredOption('--to <sink>', 'name of a configured sink')
@@ -54,7 +55,7 @@ function moveCommand(context: Context): Command {
 }
 
 function discardCommand(context: Context): Command {
-  return addCommonOptions(new Command('discard'))
+  return addByOption(addCommonOptions(new Command('discard')))
     .description('give up what waits for a sink; it counts as dead')
     .argument('<sink>', 'name of the sink; it need not be configured any more')
     .option('--yes', 'do not ask')

@@ -1,6 +1,7 @@
 /** What happened to one event, as the ledger has it: the words of `explain` and of a dead letter. */
 import type { AttemptNote, Item, LedgerRecord, Sighting } from '../ledger/records.ts'
 import type { DestinationLabels } from './destination-labels.ts'
+import { severityInWords } from '../messages/severity-counts.ts'
 import { counted, harmless, isoTime, timeInWords } from './words.ts'
 
 /** The story for machines: times in ISO 8601, what is not known is null. */
@@ -17,13 +18,16 @@ export function storyJson(
     first_seen: isoTime(firstSeenMs),
     closed: record.closed ?? null,
     seen_again: record.seenAgain ?? null,
-    sightings: sightings.map(({ feed, atMs, severity: then, labels: feedLabels, decisions }) => ({
-      feed,
-      at: isoTime(atMs),
-      severity: then,
-      labels: feedLabels,
-      routes: decisions,
-    })),
+    sightings: sightings.map(
+      ({ feed, atMs, severity: then, labels: feedLabels, decisions, unread = [] }) => ({
+        feed,
+        at: isoTime(atMs),
+        severity: then,
+        labels: feedLabels,
+        routes: decisions,
+        unread,
+      }),
+    ),
     items: items.map((item) => itemJson(item, labels)),
   }
 }
@@ -59,7 +63,7 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
 /** The story for people. */
 export function storyLines(record: LedgerRecord, labels: DestinationLabels): string[] {
   const { account, uid, type, severity, sightings, items } = record
-  const head = `${harmless(uid, 600)} (${harmless(type, 60)}, ${harmless(severity, 40)}), account ${account}`
+  const head = `${harmless(uid, 600)} (${harmless(type, 60)}, ${severityInWords(severity)}), account ${account}`
   const nothing = ['  No destination: every place it was routed to had it already.']
   return [
     head,
@@ -80,10 +84,14 @@ function seenAgainLines({ seenAgain, closed }: LedgerRecord): string[] {
   ]
 }
 
-function sightingLines({ feed, atMs, severity, decisions }: Sighting, isFirst: boolean): string[] {
+function sightingLines(
+  { feed, atMs, severity, decisions, unread = [] }: Sighting,
+  isFirst: boolean,
+): string[] {
   const verb = isFirst ? 'taken in' : 'seen again'
   return [
-    `  ${verb} ${timeInWords(atMs)} by the feed ${feed}, severity ${harmless(severity, 40)}`,
+    `  ${verb} ${timeInWords(atMs)} by the feed ${feed}, severity ${severityInWords(severity)}`,
+    ...(unread.length === 0 ? [] : [`    could not read: ${unread.join(', ')}`]),
     ...decisions.map(({ path, why }) => {
       const because = why.length === 0 ? 'no other route took it' : why.join(' and ')
       return `    route ${path.join(' > ')}: ${harmless(because, 600)}`
@@ -93,7 +101,7 @@ function sightingLines({ feed, atMs, severity, decisions }: Sighting, isFirst: b
 
 export function itemLines(item: Item, labels: DestinationLabels): string[] {
   return [
-    `  → ${harmless(placeOf(item, labels))}, as ${harmless(item.severity, 40)}: ${stateInWords(item)}`,
+    `  → ${harmless(placeOf(item, labels))}, as ${severityInWords(item.severity)}: ${stateInWords(item)}`,
     ...item.history.map((note) => `      ${attemptInWords(note)}`),
     ...repeatLines(item),
   ]

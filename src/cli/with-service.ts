@@ -3,6 +3,7 @@ import type { Shared } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { createMetrics } from '../runtime/metrics.ts'
+import { defaultTimings as timings } from '../runtime/timings.ts'
 import { quiet } from './context.ts'
 import type { OpenLedger } from './open-ledger.ts'
 
@@ -18,7 +19,15 @@ export async function withService<Result>(
   const parts = { clock: systemClock, logger: quiet }
   const metrics = createMetrics(parts)
   const generation = { number: 0, hash: '', isActive: false }
-  const shared: Shared = { ...parts, ...ledger, config, metrics, generation }
+  const shared: Shared = {
+    ...parts,
+    ...ledger,
+    config,
+    metrics,
+    generation,
+    timings,
+    newAccounts: [],
+  }
   const service = buildService(shared)
   try {
     return await work(service, shared)

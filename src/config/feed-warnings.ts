@@ -1,5 +1,6 @@
 /** What feeds ask for that their budget does not carry, or that is probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feeds/config.ts'
+import { describeLoad, isFrequent, planRescans, usualPerWeek } from '../feeds/rescan-plan.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { spanInWords } from '../runtime/span-in-words.ts'
 import type { AccountConfig, Tier } from '../service/config.ts'
@@ -43,17 +44,37 @@ function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
     ]
   }
   const problem = sweepProblem(polled, limit - perSecond)
-  if (problem === undefined) return []
+  if (problem === undefined) return rareRescans(polled, { path, limit })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
   return [{ path, problem, remedy }]
+}
+
+const dayMs = 86_400_000
+
+/** The whole window of so many feeds takes more than a day, where the rate limit decides how often it is read. */
+function rareRescans(
+  polled: FeedConfig[],
+  { path, limit }: { path: string[]; limit: number },
+): Finding[] {
+  const shared = polled.filter((feed) => feed.sweep?.everyMs === undefined && isFrequent(feed))
+  const loads = shared.filter(({ sweep }) => sweep).map(describeLoad)
+  const { wholeEveryMs } = planRescans(loads, limit)
+  if (wholeEveryMs <= dayMs) return []
+  const volume = `at ${usualPerWeek} events a week and feed`
+  const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${spanInWords(wholeEveryMs)}: what is late by days is found as late as that`
+  return [
+    { path, problem, remedy: 'shorten sweep.back, or raise the limit if the service allows it' },
+  ]
 }
 
 /** A hundred events: the least that a sweep's window is expected to hold. */
 const leastPages = 10
 
-/** All sweeps of a tier have to end within the shortest of their intervals. */
+/** All sweeps of a tier whose interval is fixed have to end within the shortest of their intervals. */
 function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
-  const everyMs = polled.flatMap(({ sweep }) => (sweep ? [sweep.everyMs] : []))
+  const everyMs = polled.flatMap(({ sweep }) =>
+    sweep?.everyMs === undefined ? [] : [sweep.everyMs],
+  )
   if (everyMs.length === 0) return undefined
   const shortestMs = Math.min(...everyMs)
   const needed = leastPages * everyMs.length

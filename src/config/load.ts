@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod'
 import { ledgerConfig } from '../ledger/config.ts'
+import { systemClock } from '../runtime/clock.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import type { Mistake } from './config-error.ts'
 import { configHash } from './config-hash.ts'
@@ -37,7 +38,12 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
   const shape = { schema: configFile, references: referenceMistakes }
   const { content, place } = parseFile(text, source, shape)
   const config = deepFreeze(configOf(content))
-  return { config, warnings: place(findWarnings(config)), hash: configHash(config), place }
+  return {
+    config,
+    warnings: place(findWarnings(config, systemClock.now())),
+    hash: configHash(config),
+    place,
+  }
 }
 
 function configOf(file: z.output<typeof configFile>): Config {

@@ -1,19 +1,18 @@
 /** What is allowed and yet probably not meant. */
 import type { RouteConfig } from '../routing/config.ts'
-import { unusualSeverity, type Matcher } from '../routing/matcher.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { isLoopback } from '../runtime/web-address.ts'
 import type { Config } from './config.ts'
+import { deadRuleWarnings } from './dead-rules.ts'
 import { feedWarnings } from './feed-warnings.ts'
 
-export function findWarnings(config: Config): Finding[] {
+export function findWarnings(config: Config, nowMs: number): Finding[] {
   return [
     ...feedWarnings(config),
     ...sinkWarnings(config),
     ...unusedSinks(config),
     ...sweepingInhibitions(config),
-    ...unreachableRoutes(config.route, ['route']),
-    ...unusualSeverities(config),
+    ...deadRuleWarnings(config, nowMs),
     ...unusedIntervals(config),
   ]
 }
@@ -73,58 +72,6 @@ function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
       problem: 'no route names it, so it mutes nothing',
       remedy: 'name it in the mute_time_intervals of a route, or remove it',
     }))
-}
-
-function unusualSeverities({ route, silences, inhibitRules }: Config): Finding[] {
-  return [
-    ...unknownSeverities(route, ['route']),
-    ...silences.flatMap(({ matchers }, index) =>
-      unusualIn(matchers, ['silences', index, 'matchers']),
-    ),
-    ...inhibitRules.flatMap(({ sourceMatchers, targetMatchers }, index) => [
-      ...unusualIn(sourceMatchers, ['inhibit_rules', index, 'source_matchers']),
-      ...unusualIn(targetMatchers, ['inhibit_rules', index, 'target_matchers']),
-    ]),
-  ]
-}
-
-function unknownSeverities(route: RouteConfig, path: (string | number)[]): Finding[] {
-  const below = route.routes.flatMap((child, index) =>
-    unknownSeverities(child, [...path, 'routes', index]),
-  )
-  return [...unusualIn(route.matchers, [...path, 'matchers']), ...below]
-}
-
-function unusualIn(matchers: readonly Matcher[], path: (string | number)[]): Finding[] {
-  return matchers.flatMap((matcher, index) => {
-    const refusal = unusualSeverity(matcher)
-    return refusal ? [{ path: [...path, index], ...refusal }] : []
-  })
-}
-
-/** A route that stands after one which takes at least the same events and ends the search. */
-function unreachableRoutes(parent: RouteConfig, path: (string | number)[]): Finding[] {
-  return parent.routes.flatMap((route, index) => {
-    const place = [...path, 'routes', index]
-    const taker = parent.routes.slice(0, index).find((earlier) => takesAll(earlier, route))
-    const below = unreachableRoutes(route, place)
-    if (taker === undefined) return below
-    const problem = `never matches: the route ${taker.name} before it takes all of its events`
-    return [
-      { path: place, problem, remedy: `give ${taker.name} continue: true, or move it` },
-      ...below,
-    ]
-  })
-}
-
-function takesAll(earlier: RouteConfig, later: RouteConfig): boolean {
-  if (earlier.continue || earlier.stage === 'shadow') return false
-  const wanted = new Set(later.matchers.map(sameMatcher))
-  return earlier.matchers.every((matcher) => wanted.has(sameMatcher(matcher)))
-}
-
-function sameMatcher({ name, operator, value }: RouteConfig['matchers'][number]): string {
-  return JSON.stringify([name, operator, value])
 }
 
 /** Without `equal` one event keeps back everything that a rule's targets match. */

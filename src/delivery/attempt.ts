@@ -93,7 +93,11 @@ function sayFailed(
   const consequence = isGivenUp
     ? 'delivery failed for good: to the fallback'
     : consequences[outcome.outcome]
-  logger.warn({ ...where, attempt, ...again, err: error }, consequence)
+  logger.repeated.warn({ ...where, attempt, ...again, err: error }, consequence, {
+    cause: `${sink.name} ${error.reason}`,
+    list: 'events',
+    name: members.length === 1 ? (members[0]?.uid ?? ref) : ref,
+  })
 }
 
 function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {

@@ -5,6 +5,7 @@
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
@@ -50,7 +51,12 @@ export type PrintOf = (sink: string) => string
 /** A probe that never reports back (its replica died) blocks the next one so much longer than a send. */
 const probeGraceMs = 15_000
 
-export function createCircuit(redis: Redis, keys: Keys, printOf: PrintOf = () => ''): Circuit {
+export function createCircuit(
+  redis: Redis,
+  keys: Keys,
+  printOf: PrintOf = () => '',
+  { circuitOpenMs }: Pick<Timings, 'circuitOpenMs'> = defaultTimings,
+): Circuit {
   const names = (sink: string): string[] => [
     keys.shared('circuit', sink),
     keys.shared('circuit', sink, 'probe'),
@@ -62,7 +68,7 @@ export function createCircuit(redis: Redis, keys: Keys, printOf: PrintOf = () =>
     },
     async report(sink, word, answer = '') {
       if (word === 'none') return undefined
-      const told = [word, printOf(sink), answer.slice(0, 200)]
+      const told = [word, printOf(sink), answer.slice(0, 200), circuitOpenMs]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), told))
       if (changed.startsWith('opened')) return 'opened'
       return changed === 'closed' || changed === 'disabled' ? changed : undefined

@@ -14,6 +14,7 @@ import type { Redis } from '../redis/connection.ts'
 import { signalWithin, within, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
+import type { Timings } from '../runtime/timings.ts'
 
 export interface DetailJobs {
   start(): void
@@ -40,21 +41,21 @@ export interface DetailJobsOptions {
   ): Promise<EventDetail | 'unavailable'>
   modes: SinkModes
   release: (account: string, made: MadeWork[]) => Promise<void>
-  waitMs: number
   redis: Redis
   keys: Keys
   clock: Clock
   logger: Logger
+  timings: Timings
 }
 
 export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
-  const { redis, keys, clock, logger } = options
+  const { redis, keys, clock, logger, timings } = options
   const connection = { connection: redis, prefix: keys.queuePrefix }
   const stopping = new AbortController()
   const queue = new Queue<DetailWork>('detail', { ...connection, ...queueSettings })
   const worker = new Worker<DetailWork>('detail', process, {
     ...connection,
-    ...workerSettings,
+    ...workerSettings(timings),
     autorun: false,
     concurrency: 8,
   })
@@ -67,7 +68,10 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
       // the reconciler sends the items on when their time is up
-      logger.warn({ account: job.data.account, err: error }, 'full event not fetched')
+      const { account } = job.data
+      const cause = error instanceof Error ? error.name : 'unknown'
+      const about = { cause, list: 'accounts', name: account } as const
+      logger.repeated.warn({ account, err: error }, 'full event not fetched', about)
     }
     if (!stopping.signal.aborted) return
     await job.moveToDelayed(clock.now(), token) // another replica fetches it
@@ -79,7 +83,7 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       void worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended')),
     async add(account, made) {
       const records = made.filter(({ kind }) => kind === 'detail').map(({ ref }) => recordOf(ref))
-      const deadlineMs = clock.now() + options.waitMs
+      const deadlineMs = clock.now() + timings.detailWaitMs
       const jobs = [...new Set(records)].map((recordId) => ({
         name: 'detail',
         data: { account, recordId, deadlineMs },

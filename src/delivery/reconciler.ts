@@ -19,6 +19,7 @@ import { readPayload } from '../ledger/records.ts'
 import { parseRef } from '../ledger/refs.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Clock } from '../runtime/clock.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { WorkQueue } from './work-queue.ts'
 
 export interface Reconciler {
@@ -48,10 +49,8 @@ export interface ReconcilerOptions {
   confirmGeneration: () => Promise<boolean>
   clock: Clock
   logger: Logger
+  timings?: Timings
 }
-
-/** What is due for less long has just been queued by whoever made it due. */
-const graceMs = 3_000
 
 const pageLength = 500
 
@@ -80,12 +79,13 @@ export function createReconciler(options: ReconcilerOptions): Reconciler {
 /** Walks on through each sink's overdue work, so that a long backlog hides nothing behind it. */
 function createPaging({
   clock,
+  timings = defaultTimings,
 }: ReconcilerOptions): (book: Book, sink: string) => Promise<string[]> {
   const offsets = new Map<string, number>()
   return async (book, sink) => {
     const place = `${book.account}:${sink}`
     const page = { offset: offsets.get(place) ?? 0, count: pageLength }
-    const refs = await overdueRefs(book, sink, clock.now() - graceMs, page)
+    const refs = await overdueRefs(book, sink, clock.now() - timings.reconcileGraceMs, page)
     offsets.set(place, refs.length < pageLength ? 0 : page.offset + pageLength)
     return refs
   }

@@ -10,6 +10,7 @@ import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { flushOnce, type FlushOptions } from './batcher.ts'
 import type { Deliverer } from './deliverer.ts'
@@ -29,6 +30,7 @@ export interface SinkWorkerOptions extends Omit<FlushOptions, 'nowMs'> {
   keys: Keys
   clock: Clock
   logger: Logger
+  timings?: Timings
 }
 
 /** One job in this worker's hands. */
@@ -42,20 +44,17 @@ interface Held {
 /** After a failure that is no sink's: Redis, or a defect. */
 const breakOffMs = 5_000
 
-/** A job that waited longer than this for its turn asks whether it still holds its lock. */
-const trustLockMs = 5_000
-
 export function createSinkWorker(
   sink: Sink,
   stopping: AbortSignal,
   options: SinkWorkerOptions,
 ): SinkWorker {
-  const { redis, keys, clock, logger } = options
+  const { redis, keys, clock, logger, timings = defaultTimings } = options
   const running = new Map<string, AbortController>()
   const worker = new Worker<WorkJob>(queueNameOf(sink.name), process, {
     connection: redis,
     prefix: keys.queuePrefix,
-    ...workerSettings,
+    ...workerSettings(timings),
     autorun: false,
     concurrency: sink.concurrency,
   })
@@ -110,7 +109,11 @@ async function workSafely(
       : deliver(options, sink, book, held))
   } catch (error) {
     const fields = { sink: sink.name, ref: job.data.ref, err: error }
-    options.logger.error(fields, 'work broke off; it comes again')
+    options.logger.repeated.error(fields, 'work broke off; it comes again', {
+      cause: `${sink.name} ${error instanceof Error ? error.name : 'unknown'}`,
+      list: 'records',
+      name: job.data.ref,
+    })
     return { atMs: options.clock.now() + breakOffMs, isCircuitOpen: false }
   }
 }
@@ -133,14 +136,16 @@ async function deliver(
   book: Book,
   { job, token, signal, sinceMs }: Held,
 ): Promise<Next | undefined> {
+  const { jobLockMs } = options.timings ?? defaultTimings
   const outcome = await options.deliverer.deliverOnce({
     book,
     sink,
     ref: job.data.ref,
     signal,
     async isStillMine() {
-      if (options.clock.monotonic() - sinceMs < trustLockMs) return true
-      return (await job.extendLock(token, workerSettings.lockDuration)) !== 0
+      // one that waited for its turn for long asks whether it still holds its lock
+      if (options.clock.monotonic() - sinceMs < jobLockMs / 2) return true
+      return (await job.extendLock(token, jobLockMs)) !== 0
     },
   })
   if (outcome.next === 'later') return outcome

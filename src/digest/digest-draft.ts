@@ -4,9 +4,10 @@
  */
 import { readAccounting } from '../ledger/accounting.ts'
 import type { Book } from '../ledger/book.ts'
-import { readItems } from '../ledger/records.ts'
-import { compareForDigest, createTally, perDay } from '../messages/summarise.ts'
-import type { DigestFacts } from '../messages/summary.ts'
+import { readItems, type FoundItem } from '../ledger/records.ts'
+import { renderMessage } from '../messages/message.ts'
+import { compareForDigest, createTally, perDay, type SummaryPart } from '../messages/summarise.ts'
+import type { AlreadySent, DigestFacts, Summary } from '../messages/summary.ts'
 import { localDay } from '../runtime/time-zone.ts'
 import type { CollectingSink, SinkDigest } from './placement.ts'
 import { readMembers, type Member } from './read-members.ts'
@@ -111,13 +112,14 @@ export async function composeDigest(
     isLate: nowMs - dueAtMs > lateMs,
     timeZone: digest.timeZone,
     perDay: perDay(going, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
-    feeds: await options.coverage(),
+    feeds: await options.coverage(fromMs),
     held: held.length,
     suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
     dead: Math.ceil(since.dead / recipients),
     diverted: Math.ceil(since.diverted / recipients),
     alreadySent: told.listed,
     alreadySentTotal: told.total,
+    alreadySentBySeverity: told.bySeverity,
   }
   return {
     summary: tally.finish({ kind: 'digest', labels: {}, route: null, digest: facts }),
@@ -127,33 +129,66 @@ export async function composeDigest(
   }
 }
 
+interface Told {
+  book: Book
+  ref: string
+  part: SummaryPart
+  entry: AlreadySent
+}
+
 /** What went to the destination at once within the window; what was kept from it or died did not. */
 async function alreadySent(
   { books }: TurnOptions,
   { id }: Turn,
   untilMs: number,
-): Promise<{ listed: DigestFacts['alreadySent']; total: number }> {
-  const sent: DigestFacts['alreadySent'] = []
+): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
+  const told: Told[] = []
   for (const book of books) {
     const refs = await book.redis.zrangebyscore(book.key('told', id), '-inf', untilMs)
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const items = await readItems(book, refs.slice(from, from + readAtOnce))
       const delivered = items.filter(({ item }) => item.state === 'delivered')
-      sent.push(
-        ...delivered.map(({ record, item }) => ({
-          severity: item.severity,
-          type: record.type,
-          uid: record.uid,
-          sentAtMs: item.endedAtMs ?? item.createdAtMs,
-        })),
-      )
+      told.push(...delivered.map((found) => toldOf(book, found)))
     }
   }
-  const partOf = ({ severity, sentAtMs }: (typeof sent)[number]) => {
-    return { severity, identifiers: [], createdAtMs: sentAtMs }
+  const tally = createTally()
+  for (const { part } of told) tally.add(part)
+  const { bySeverity } = tally.finish({ kind: 'digest', labels: {}, route: null })
+  const worst = told.toSorted((a, b) => compareForDigest(a.part, b.part)).slice(0, maxTold)
+  return { listed: await titled(worst), total: told.length, bySeverity }
+}
+
+/** Without its payload: there may be a hundred thousand. */
+function toldOf(book: Book, { ref, record, item }: FoundItem): Told {
+  const sentAtMs = item.endedAtMs ?? item.createdAtMs
+  const { severity } = item
+  const entry = { severity, type: record.type, uid: record.uid, sentAtMs }
+  const part = {
+    severity,
+    type: record.type,
+    feed: '',
+    identifiers: [],
+    fetchedAtMs: sentAtMs,
+    createdAtMs: sentAtMs,
   }
-  const worstFirst = sent.toSorted((a, b) => compareForDigest(partOf(a), partOf(b)))
-  return { listed: worstFirst.slice(0, maxTold), total: sent.length }
+  return { book, ref, part, entry }
+}
+
+async function titled(worst: readonly Told[]): Promise<AlreadySent[]> {
+  const listed: AlreadySent[] = []
+  for (const { book, ref, entry } of worst) {
+    const [found] = await readItems(book, [ref])
+    if (!found?.payload) {
+      listed.push(entry)
+      continue
+    }
+    const { record, item, payload } = found
+    const feed = record.sightings[item.sighting]?.feed ?? ''
+    const subject = { account: record.account, feed, routes: item.routes, ...payload }
+    const { title, link } = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+    listed.push({ ...entry, title, link })
+  }
+  return listed
 }
 
 export interface Totals {

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../events/severity.ts'
 import type { Gathering, GatheringAbout } from '../ledger/collecting.ts'
 import type { Schedule } from '../runtime/cron-schedule.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 
 /** A sink as it collects. */
 export interface CollectingSink {
@@ -40,11 +41,11 @@ export interface ToPlace {
   destination: string
   severity: Severity
   feed: string
-  /** What the feed's first poll found, to be told as one summary. */
+  /** What the feed's first poll or a re-reading found, to be told as a summary. */
   isBacklog: boolean
 }
 
-/** Pages of a first poll come about a second apart; one that waits longer begins another summary. */
+/** Pages of a re-reading come about a second apart; one that waits longer begins another summary. */
 const backlogWaitMs = 15_000
 
 /** Unknown severities are above `critical`. */
@@ -58,7 +59,7 @@ export function placeItem(
 ): Placed {
   if (!sink.isForPeople) return {}
   if (sink.digest) return inDigest(sink.digest, item, nowMs)
-  if (item.isBacklog) return { gathering: backlogOf(item) }
+  if (item.isBacklog) return { gathering: backlogOf(item, isUrgent(item)) }
   if (grouping.waitMs === 0) return {}
   return { gathering: groupOf(item, grouping) }
 }
@@ -67,18 +68,25 @@ function inDigest(digest: SinkDigest, item: ToPlace, nowMs: number): Placed {
   const { immediate, schedule } = digest
   const id = digestIdOf(item.destination)
   const isImmediate = immediate !== null && severityRank(item.severity) >= severityRank(immediate)
-  if (isImmediate && !item.isBacklog) return { toldIn: id }
+  if (isImmediate)
+    return { toldIn: id, ...(item.isBacklog && { gathering: backlogOf(item, true) }) }
   const about = aboutOf(item.destination)
   const atMs = schedule.next(nowMs)
   return { gathering: { id, kind: 'digest', waitMs: 0, atMs, isUrgent: false, about } }
 }
 
-function backlogOf({ destination, feed }: ToPlace): Gathering {
+/**
+ * The summary of what a first poll or a re-reading finds. What is urgent has a summary of its own, which is
+ * told within seconds, however long the reading goes on.
+ */
+function backlogOf({ destination, feed }: ToPlace, isAtOnce: boolean): Gathering {
   return {
-    id: idOf('backlog', feed, destination),
+    id: isAtOnce
+      ? idOf('backlog', feed, destination, 'urgent')
+      : idOf('backlog', feed, destination),
     kind: 'backlog',
     waitMs: backlogWaitMs,
-    isUrgent: false,
+    isUrgent: isAtOnce,
     about: { ...aboutOf(destination), feed },
   }
 }
@@ -90,9 +98,13 @@ function groupOf({ destination, severity }: ToPlace, grouping: Grouping): Gather
     id: idOf('group', route, destination, JSON.stringify(sorted)),
     kind: 'group',
     waitMs,
-    isUrgent: severityRank(severity) >= urgentRank,
+    isUrgent: isUrgent({ severity }),
     about: { ...aboutOf(destination), route, labels },
   }
+}
+
+function isUrgent({ severity }: Pick<ToPlace, 'severity'>): boolean {
+  return severityRank(severity) >= urgentRank
 }
 
 /** Where people's items wait for the end of a mute, to come as one summary. */
@@ -131,13 +143,14 @@ export function movedPlace(
 export function fallbackPlace(
   sink: CollectingSink,
   { from, destination, severity }: Pick<ToPlace, 'destination' | 'severity'> & { from: string },
+  { fallbackWaitMs }: Pick<Timings, 'fallbackWaitMs'> = defaultTimings,
 ): Gathering | undefined {
   if (!sink.isForPeople) return undefined
   return {
     id: idOf('fallback', destination, from),
     kind: 'group',
-    waitMs: movedWaitMs,
-    isUrgent: severityRank(severity) >= urgentRank,
+    waitMs: fallbackWaitMs,
+    isUrgent: isUrgent({ severity }),
     about: { ...aboutOf(destination), divertedFrom: from },
   }
 }

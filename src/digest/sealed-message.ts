@@ -15,15 +15,15 @@ export interface MessageAbout {
   repeatRisks: number
 }
 
-/** When the rest of a message is looked at again whose other accounts are not configured. */
+/** When the rest of a message is looked at again that has members in a ledger which is closed here. */
 const absentMs = 3_600_000
 
 /** One Redis script settles so many members at most: it blocks everybody else meanwhile. */
 const settleChunk = 300
 
 /**
- * Settles every member of a message in the books that hold them, then forgets the message. Those of an
- * account that is not configured stay, and the message with them, until it is there again.
+ * Settles every member of a message in the books that hold them, then forgets the message. While an account
+ * has a ledger that is not open here, its members stay, and the message with them.
  */
 export async function settleMembers(
   lead: Book,
@@ -47,6 +47,12 @@ export async function settleMembers(
     const text = JSON.stringify({ ...ask, retention: book?.retention })
     while (book && Number(await book.run('settle-members', text)) > 0);
   }
-  if (absent.length > 0) await putOff(lead, ref, absentMs)
+  if (await haveLedger(lead, absent)) await putOff(lead, ref, absentMs)
   else await lead.run('drop-message', ref)
+}
+
+/** Whether one of the accounts, whose books are not open here, has something; discarded ones have nothing. */
+export async function haveLedger(lead: Book, accounts: readonly string[]): Promise<boolean> {
+  const answers = await Promise.all(accounts.map((account) => lead.hasLedger(account)))
+  return answers.includes(true)
 }

@@ -17,8 +17,8 @@ export interface TurnOptions {
   isBlocked: (sink: string) => Promise<boolean>
   /** Whether this configuration may call a sink unknown. */
   mayHold: () => boolean
-  /** Every feed's last time at its end, as a digest has to tell it. */
-  coverage: () => Promise<DigestFacts['feeds']>
+  /** Every feed's last time at its end, and what of it could not be read, as a digest has to tell it. */
+  coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
   queue: (account: string, work: { ref: string; sink: string; severity: string }[]) => Promise<void>
   /** What was kept from being sent, for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void

@@ -2,7 +2,7 @@
 import type { Book } from '../ledger/book.ts'
 import { storedPlaces, type Gathering } from '../ledger/collecting.ts'
 import { putOff } from '../ledger/due.ts'
-import type { MessageAbout } from './sealed-message.ts'
+import { haveLedger, type MessageAbout } from './sealed-message.ts'
 
 export interface UnsealOptions {
   books: readonly Book[]
@@ -20,7 +20,7 @@ export type Unsealed = 'open' | 'busy' | 'answered'
 /** One Redis script takes so many members at most: it blocks everybody else meanwhile. */
 const unsealChunk = 300
 
-/** When the rest of a message is looked at again whose other accounts are not configured. */
+/** When the rest of a message is looked at again that has members in a ledger which is closed here. */
 const absentMs = 3_600_000
 
 interface Facts {
@@ -53,9 +53,11 @@ export async function unsealMessage(
     if (ended) return ended // accepted after all: the rest is settled, not taken out
   }
   if (first.status === 'none') return 'open'
-  const isWhole = accounts.every(({ account }) => options.books.some((b) => b.account === account))
-  if (isWhole) await lead.run('drop-message', ref)
-  else await putOff(lead, ref, absentMs)
+  const absent = accounts
+    .map(({ account }) => account)
+    .filter((account) => !options.books.some((book) => book.account === account))
+  if (await haveLedger(lead, absent)) await putOff(lead, ref, absentMs)
+  else await lead.run('drop-message', ref)
   return 'open'
 }
 

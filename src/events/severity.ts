@@ -1,6 +1,9 @@
 /** The service's severities, least first (facts.md 1, row 5). An unknown word is kept as it is. */
 export const severities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
+/** Stands for the severity of an event that came without a readable one. */
+export const noSeverity = 'unknown'
+
 export type KnownSeverity = (typeof severities)[number]
 
 /** One of the five, or a word that this version does not know. */

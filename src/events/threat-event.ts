@@ -21,9 +21,12 @@ export interface ThreatEvent {
   url: string | null
   tags: string[]
   notes: string | null
+  /** The id is 0 where it could not be read. */
   identifiers: { id: number; name: string }[]
   /** Field name to matched extracts, mark tags removed, secrets masked. Hostile text. */
   highlights: Record<string, string[]>
+  /** Fields, by the service's names, that came in a form that could not be read, or only in part. */
+  unread?: string[]
 }
 
 /** The full event, fetched where a feed asks for it: the `data` object per type, masked. Hostile text. */

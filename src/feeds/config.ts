@@ -1,6 +1,14 @@
 import { byType } from '../runtime/config-section.ts'
-import { credentialSearchFeedConfig, credentialsFeedConfig } from './credential-feed-config.ts'
-import { eventsFeedConfig } from './events-feed-config.ts'
+import {
+  credentialSearchFeedConfig,
+  credentialsFeedConfig,
+  tenantCredentialsFeedConfig,
+} from './credential-feed-config.ts'
+import {
+  eventsFeedConfig,
+  identifierEventsFeedConfig,
+  tenantEventsFeedConfig,
+} from './events-feed-config.ts'
 import { reportsFeedConfig } from './reports-feed-config.ts'
 import { eventSearchFeedConfig, legacySearchFeedConfig } from './search-feed-config.ts'
 
@@ -13,16 +21,22 @@ export type {
   EventsFeedConfig,
   FeedCommon,
   FeedConfig,
+  IdentifierEventsFeedConfig,
   LegacySearchFeedConfig,
   PairDedupe,
   ReportsFeedConfig,
+  TenantCredentialsFeedConfig,
+  TenantEventsFeedConfig,
 } from './feed-config.ts'
 
 /** One feed of the file; its name is the key it stands under, its account may be left open. */
 export const feedConfig = byType(
   [
     eventsFeedConfig,
+    tenantEventsFeedConfig,
+    identifierEventsFeedConfig,
     credentialsFeedConfig,
+    tenantCredentialsFeedConfig,
     credentialSearchFeedConfig,
     eventSearchFeedConfig,
     legacySearchFeedConfig,
@@ -31,7 +45,10 @@ export const feedConfig = byType(
   {
     known: [
       'events',
+      'tenant_events',
+      'identifier_events',
       'credentials',
+      'tenant_credentials',
       'credential_search',
       'event_search',
       'legacy_search',

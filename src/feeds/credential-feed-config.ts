@@ -1,4 +1,4 @@
-/** Feeds of leaked credentials: those of one identifier, and those that a global search finds. */
+/** Feeds of leaked credentials: those of an identifier, of the tenant, and those that a search finds. */
 import { z } from 'zod'
 import { severities } from '../events/severity.ts'
 import {
@@ -30,6 +30,7 @@ import type {
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
   PairDedupe,
+  TenantCredentialsFeedConfig,
 } from './feed-config.ts'
 
 const severityRemedy = `write severity: high, or another of ${severities.join(', ')}: the API gives credentials none`
@@ -83,32 +84,60 @@ const ofEventsOnly = {
   detail: 'remove the line: a credential has no full event to fetch',
 } as const
 
+/** What the feeds of what the tenant watches for have besides what says whose credentials they read. */
+const watchedKeys = {
+  severity,
+  dedupe,
+  ...commonKeys,
+  tier: tierKey('basic'),
+  sweep: fullSweep('24h'),
+  ...foreignKeys({
+    ...ofEventsOnly,
+    query: 'remove the line, or write type: credential_search',
+    quota_reserve: 'remove the line: the credentials that a tenant watches for cost no quota',
+  }),
+}
+
+type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
+
+function watchedParts(file: WatchedFile): Omit<Written<TenantCredentialsFeedConfig>, 'type'> {
+  const { severity: all, dedupe: pairs, sweep } = file
+  return { severity: all, dedupe: pairs, ...commonOf(file), sweep, detail: [] }
+}
+
 /** The leaked credentials of an identifier. */
 export const credentialsFeedConfig = section(
   {
     type: z.literal('credentials').meta({ description: 'Leaked credentials of one identifier.' }),
     identifier: wholeNumber({ describe: 'Id of the identifier.', min: 1 }),
-    severity,
-    dedupe,
-    ...commonKeys,
-    tier: tierKey('basic'),
-    sweep: fullSweep('24h'),
+    ...watchedKeys,
     ...foreignKeys({
-      ...ofEventsOnly,
       identifier_group: 'write identifier and the id of an identifier: groups have only events',
-      query: 'remove the line, or write type: credential_search',
-      quota_reserve: 'remove the line: the credentials of an identifier cost no quota',
     }),
   },
   { describe: 'The leaked credentials of an identifier.', rules: [labelNames] },
 ).transform((file): Written<CredentialsFeedConfig> => ({
   type: file.type,
   identifier: file.identifier,
-  severity: file.severity,
-  dedupe: file.dedupe,
-  ...commonOf(file),
-  sweep: file.sweep,
-  detail: [],
+  ...watchedParts(file),
+}))
+
+/** The leaked credentials of all identifiers of the tenant. */
+export const tenantCredentialsFeedConfig = section(
+  {
+    type: z
+      .literal('tenant_credentials')
+      .meta({ description: "Leaked credentials of all identifiers of the account's tenant." }),
+    ...watchedKeys,
+    ...foreignKeys({
+      identifier: 'remove the line to read all identifiers, or write type: credentials',
+      identifier_group: 'remove the line: groups have only events',
+    }),
+  },
+  { describe: 'The leaked credentials of the whole tenant.', rules: [labelNames] },
+).transform((file): Written<TenantCredentialsFeedConfig> => ({
+  type: file.type,
+  ...watchedParts(file),
 }))
 
 const domain = textField({

@@ -1,11 +1,11 @@
 import { parseTimestamp } from '../service/timestamps.ts'
-import { wireCredential } from '../service/wire/credentials.ts'
-import { maskKnown } from './mask-known.ts'
-import { cut } from './mask-secrets.ts'
-import { maskText } from './mask-text.ts'
+import { wireCredential, wireCredentialSource } from '../service/wire/credentials.ts'
+import { isMembers } from './field-reader.ts'
+import { secretsAt } from './parse-credential.ts'
+import { cut, maskKnown, maskText } from './masking.ts'
 
 const knownKeys = Object.keys(wireCredential.shape)
-const knownSourceKeys = Object.keys(wireCredential.shape.source.unwrap().unwrap().shape)
+const knownSourceKeys = Object.keys(wireCredentialSource.shape)
 
 const timeKeys = new Set(['imported_at', 'remediated_at', 'ignored_at', 'breached_at', 'leaked_at'])
 const longestText = 200
@@ -16,7 +16,7 @@ const longestText = 200
  * values; every other value is told by its type and length ("text of 17"), and unknown keys are only counted.
  */
 export function credentialShape(raw: unknown): unknown {
-  if (!isObject(raw)) return kindOf(raw)
+  if (!isMembers(raw)) return kindOf(raw)
   const mask = maskKnown(secretsAt(raw['hash']))
   const source = raw['source']
   return {
@@ -25,7 +25,7 @@ export function credentialShape(raw: unknown): unknown {
       if (key === 'source_id') return nameOrKind(value, mask)
       return timeKeys.has(key) ? timeOrKind(value) : kindOf(value)
     }),
-    ...(isObject(source) && { source: sourceShape(source, mask) }),
+    ...(isMembers(source) && { source: sourceShape(source, mask) }),
   }
 }
 
@@ -72,17 +72,5 @@ function kindOf(value: unknown): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `text of ${value.length}`
   if (Array.isArray(value)) return `list of ${value.length}`
-  return isObject(value) ? `object of ${Object.keys(value).length}` : typeof value
-}
-
-/** What of the secret can be recognised elsewhere, where it came in an unexpected form. */
-function secretsAt(hash: unknown): string[] {
-  const values = isObject(hash) || Array.isArray(hash) ? Object.values(hash) : [hash]
-  return values.flatMap((value) =>
-    typeof value === 'string' || typeof value === 'number' ? [String(value)] : [],
-  )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isMembers(value) ? `object of ${Object.keys(value).length}` : typeof value
 }

@@ -1,10 +1,9 @@
 import type { EventDetail } from '../events/threat-event.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Timings } from '../runtime/timings.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { ServiceError, type ServiceReason } from '../service/service-error.ts'
-import { maskDetail } from './mask-secrets.ts'
-
-const pauseBetweenTriesMs = 2_000
+import { maskDetail } from './masking.ts'
 
 /** What no repetition mends. */
 const lasting: ReadonlySet<ServiceReason> = new Set(['rejected', 'invalid', 'contract'])
@@ -16,17 +15,17 @@ const lasting: ReadonlySet<ServiceReason> = new Set(['rejected', 'invalid', 'con
 export async function fetchDetail(
   client: ServiceClient,
   uid: string,
-  { signal, clock }: { signal: AbortSignal; clock: Clock },
+  { signal, clock, timings }: { signal: AbortSignal; clock: Clock; timings: Timings },
 ): Promise<EventDetail | 'unavailable'> {
   const turn = { kind: 'detail' as const, name: uid, dueSinceMs: clock.now() }
   while (!signal.aborted) {
     try {
       const answer = await client.getEvent({ uid, turn, signal })
-      return answer.kind === 'detail' ? maskDetail(answer.data) : 'unavailable'
+      return answer.kind === 'detail' ? maskDetail(answer.data, uid) : 'unavailable'
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
       if (lasting.has(error.reason)) return 'unavailable'
-      await clock.sleep(Math.max(error.retryAfterMs ?? 0, pauseBetweenTriesMs), signal)
+      await clock.sleep(Math.max(error.retryAfterMs ?? 0, timings.detailRetryMs), signal)
     }
   }
   return 'unavailable'

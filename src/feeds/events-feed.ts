@@ -1,17 +1,22 @@
 import type { GroupSearchBody } from '../service/wire/events.ts'
 import type { FeedType } from './feed-type.ts'
-import { maskSecrets } from './mask-secrets.ts'
+import { maskSecrets } from './masking.ts'
 import { parseItem } from './parse-item.ts'
 import type { Polled } from './polled-feed.ts'
-import type { EventsFeedConfig } from './config.ts'
+import type {
+  EventsFeedConfig,
+  IdentifierEventsFeedConfig,
+  TenantEventsFeedConfig,
+} from './config.ts'
+import type { Need } from './refused-operation.ts'
 import { bodyWithCursor, timeFilter } from './walk-body.ts'
 
-type EventsFeed = Polled<EventsFeedConfig>
+type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | IdentifierEventsFeedConfig>
 
-/** Events of an identifier group, ascending by creation time. */
-export const eventsFeed: FeedType<EventsFeed> = {
+/** Events that the tenant watches for, all of them or a part, ascending by creation time. */
+export const eventsFeed: FeedType<WatchedEvents> = {
   pageSizes: [10], // at most ten a page (service.md, Limits)
-  asked: ({ identifierGroup, filters }) => [identifierGroup, sorted(filters)],
+  asked: (feed) => [...whose(feed), sorted(feed.filters)],
   body({ filters }, span, size) {
     const body: GroupSearchBody = {
       size,
@@ -20,17 +25,48 @@ export const eventsFeed: FeedType<EventsFeed> = {
     }
     return { ...body }
   },
+  matchBody({ filters }, span) {
+    const body: GroupSearchBody = {
+      size: 10,
+      order: 'asc',
+      filters: { ...filters, materialized_at: timeFilter(span) },
+    }
+    return { ...body }
+  },
+  needs(feed) {
+    switch (feed.type) {
+      case 'events':
+        return undefined
+      case 'tenant_events':
+        return needed('tenant', 'the events of the tenant')
+      case 'identifier_events':
+        return needed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
+    }
+  },
   async fetch(feed, { client, walk, turn, signal }) {
-    return client.searchGroupEvents({
-      groupId: feed.identifierGroup,
-      body: bodyWithCursor<GroupSearchBody>(walk),
-      turn,
-      tier: feed.tier,
-      signal,
-    })
+    const { tier } = feed
+    const search = { body: bodyWithCursor<GroupSearchBody>(walk), turn, tier, signal }
+    switch (feed.type) {
+      case 'events':
+        return client.searchGroupEvents({ groupId: feed.identifierGroup, ...search })
+      case 'tenant_events':
+        return client.searchTenantEvents(search)
+      case 'identifier_events':
+        return client.searchIdentifierEvents({ identifier: feed.identifier, ...search })
+    }
   },
   parse: (raw) => parseItem(raw),
   keptOfMalformed: maskSecrets,
+}
+
+function needed(where: string, what: string): Need {
+  const operation = `POST /firework/v4/events/${where}/_search`
+  return { capability: `events/${where}`, operation, what }
+}
+
+function whose(feed: WatchedEvents): number[] {
+  if (feed.type === 'tenant_events') return []
+  return [feed.type === 'events' ? feed.identifierGroup : feed.identifier]
 }
 
 /** Members in an order of their own: how the file was written makes no other request. */

@@ -88,30 +88,34 @@ export const labelNames: Rule = (feed) =>
       remedy: nameRemedy,
     }))
 
-function sweepEvery(usual: string): z.ZodType<number> {
-  const describe = 'From the beginning of one sweep to the beginning of the next.'
-  return duration(describe, '10s').prefault(usual)
-}
+const sweepEvery = 'From the beginning of one sweep to the beginning of the next.'
 
-/** `sweep` of a feed that can be asked by time; `every` is the default of its type. */
-export function windowSweep(every: string): z.ZodType<SweepConfig | undefined> {
+/**
+ * `sweep` of a feed that can be asked by time; `every` is the default of its type. Without one the budget
+ * of the tier decides (rescan.ts).
+ */
+export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> {
+  const interval = duration(
+    every === undefined ? `${sweepEvery} Default: as often as the rate limit allows.` : sweepEvery,
+    '10s',
+  )
   const sweep = section(
     {
-      every: sweepEvery(every),
+      every: every === undefined ? interval.optional() : interval.prefault(every),
       // 1h: the least by which a new walk overlaps the one before it (ledger rules, Walks)
       back: duration('How far back it reads.', '1h').prefault('7d'),
       ...laterKeys({ by: 'a sweep goes by when an event was created' }),
     },
     { describe: 'Reads a trailing window again, for what arrived late. false: never.' },
   ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: file.back }))
-  return orFalse(sweep, '{every: 1h, back: 7d}')
+  return orFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
 }
 
 /** `sweep` of a feed that cannot be asked by time. */
 export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
   const sweep = section(
     {
-      every: sweepEvery(every),
+      every: duration(sweepEvery, '10s').prefault(every),
       ...foreignKeys({
         back: 'remove the line: the service takes no times for this feed, so a sweep reads all of it',
       }),

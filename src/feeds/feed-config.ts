@@ -6,7 +6,10 @@ import type { Tier } from '../service/config.ts'
 
 export type FeedConfig =
   | EventsFeedConfig
+  | TenantEventsFeedConfig
+  | IdentifierEventsFeedConfig
   | CredentialsFeedConfig
+  | TenantCredentialsFeedConfig
   | CredentialSearchFeedConfig
   | EventSearchFeedConfig
   | LegacySearchFeedConfig
@@ -39,16 +42,30 @@ export interface AuditConfig {
 }
 
 export interface SweepConfig {
-  /** From the beginning of one sweep to the beginning of the next. */
-  everyMs: number
+  /** From the beginning of one sweep to the beginning of the next; undefined: as often as the budget allows. */
+  everyMs: number | undefined
   /** How far back a sweep reads; 0 of a feed that cannot be asked by time: it reads all of it. */
   backMs: number
 }
 
 /** The events of an identifier group. */
-export interface EventsFeedConfig extends FeedCommon {
+export interface EventsFeedConfig extends WatchedEvents {
   type: 'events'
   identifierGroup: number
+}
+
+/** All events that the account's tenant watches for. */
+export interface TenantEventsFeedConfig extends WatchedEvents {
+  type: 'tenant_events'
+}
+
+/** The events of one identifier. */
+export interface IdentifierEventsFeedConfig extends WatchedEvents {
+  type: 'identifier_events'
+  identifier: number
+}
+
+interface WatchedEvents extends FeedCommon {
   filters: FeedFilters
 }
 
@@ -62,23 +79,27 @@ export interface FeedFilters {
 }
 
 /** The leaked credentials of an identifier. */
-export interface CredentialsFeedConfig extends FeedCommon {
+export interface CredentialsFeedConfig extends LeakedCredentials {
   type: 'credentials'
   identifier: number
+}
+
+/** The leaked credentials of all identifiers of the account's tenant. */
+export interface TenantCredentialsFeedConfig extends LeakedCredentials {
+  type: 'tenant_credentials'
+}
+
+interface LeakedCredentials extends FeedCommon {
   /** Of all its credentials: the API gives them none. */
   severity: string
   /** undefined: every source of a pair counts as another credential. */
   dedupe: PairDedupe | undefined
 }
 
-/** What a global search for leaked credentials finds; every page costs quota. */
-export interface CredentialSearchFeedConfig extends FeedCommon {
+/** What a search for leaked credentials finds; every page costs quota, unless the account has ASTP. */
+export interface CredentialSearchFeedConfig extends LeakedCredentials {
   type: 'credential_search'
   query: CredentialQuery
-  /** Of all its credentials: the API gives them none. */
-  severity: string
-  /** undefined: every source of a pair counts as another credential. */
-  dedupe: PairDedupe | undefined
   /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
   quotaReserve: number
 }

@@ -11,6 +11,7 @@ import type { Redis } from '../redis/connection.ts'
 import { within, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
+import type { Timings } from '../runtime/timings.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import { nextPollMs } from './next-poll.ts'
 import type { PollOutcome, Poller, TurnAsked } from './poller.ts'
@@ -32,10 +33,11 @@ export interface FeedJobsOptions {
   keys: Keys
   clock: Clock
   logger: Logger
+  timings: Timings
 }
 
 export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
-  const { feeds, redis, keys, clock, logger, isActive } = options
+  const { feeds, redis, keys, clock, logger, isActive, timings } = options
   const byJob = new Map(feeds.flatMap(worksOf).map((work) => [jobIdOf(work), work]))
   const turn = createTurn(options)
   const left = new Set<string>()
@@ -44,7 +46,7 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   const queue = new Queue('feeds', { ...connection, ...queueSettings })
   const worker = new Worker('feeds', process, {
     ...connection,
-    ...workerSettings,
+    ...workerSettings(timings),
     autorun: false,
     concurrency: Math.max(1, Math.min(byJob.size, 100)),
   })
@@ -69,7 +71,9 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
     return true
   }
 
+  /** The same replica may otherwise be the first to ask, time after time. */
   async function leaveIt(): Promise<number> {
+    const { headStartMs } = timings
     await standStill.until(clock.now() + 2 * headStartMs)
     return clock.now() + headStartMs
   }
@@ -89,17 +93,12 @@ export function createFeedJobs(options: FeedJobsOptions): FeedJobs {
   }
 }
 
-/**
- * An older configuration leaves a due job for so long to the active one: the same replica may otherwise
- * be the first to ask, time after time.
- */
-const headStartMs = 1_000
-
 /** Why a feed is not polled although nothing failed. */
 const waitingFor: Partial<Record<PollOutcome['status'], string>> = {
   superseded: 'a newer configuration polls this feed; this replica does not',
   full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
   paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
+  refused: 'the service refuses what the feed asks for: it asks again once a day',
   quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
 }
 
@@ -117,7 +116,7 @@ function worksOf(feed: PolledFeed): FeedWork[] {
 function createTurn(
   options: FeedJobsOptions,
 ): (work: FeedWork, signal: AbortSignal) => Promise<number> {
-  const { clock } = options
+  const { clock, timings } = options
   const failures = new Map<string, number>()
   const due = new Map<string, number>()
   const sayWaiting = createWaitingWords(options.logger)
@@ -130,7 +129,8 @@ function createTurn(
     const count = outcome.status === 'failed' ? (failures.get(id) ?? 0) + 1 : 0
     failures.set(id, count)
     if (work.kind === 'feed') sayWaiting(work.feed, outcome.status)
-    const nextMs = nextOf(work, outcome, { startedMs, nowMs: clock.now(), failures: count })
+    const times = { startedMs, nowMs: clock.now(), failures: count }
+    const nextMs = nextOf(work, outcome, times, timings)
     due.set(id, nextMs)
     return nextMs
   }
@@ -145,7 +145,9 @@ async function poll(
     return await poller.pollOnce(feed, { kind, ...asked })
   } catch (error) {
     const said = `${kind === 'sweep' ? 'sweep' : 'poll'} broke off; it starts again from the ledger`
-    logger.error({ feed: feed.name, err: error }, said)
+    const cause = error instanceof Error ? error.name : 'unknown'
+    const fields = { feed: feed.name, err: error }
+    logger.repeated.error(fields, said, { cause, list: 'feeds', name: feed.name })
     return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
   }
 }
@@ -155,9 +157,10 @@ function nextOf(
   { feed, kind }: FeedWork,
   outcome: PollOutcome,
   times: { startedMs: number; nowMs: number; failures: number },
+  timings: Timings,
 ): number {
   if (kind === 'sweep' && outcome.status === 'caught_up') return times.nowMs
-  return nextPollMs(feed, outcome, times)
+  return nextPollMs(feed, outcome, times, timings)
 }
 
 /** Once when it begins: the job comes back every few seconds. */
@@ -167,7 +170,8 @@ function createWaitingWords(
   const waiting = new Map<string, string | undefined>()
   return ({ name: feed }, status) => {
     const why = waitingFor[status]
-    if (why !== undefined && waiting.get(feed) !== why) logger.warn({ feed }, why)
+    if (why !== undefined && waiting.get(feed) !== why)
+      logger.repeated.warn({ feed }, why, { cause: status, list: 'feeds', name: feed })
     waiting.set(feed, why)
   }
 }

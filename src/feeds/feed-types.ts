@@ -1,5 +1,5 @@
 import { credentialSearchFeed } from './credential-search-feed.ts'
-import { credentialsFeed } from './credentials-feed.ts'
+import { credentialsFeed, tenantCredentialsFeed } from './credentials-feed.ts'
 import { eventSearchFeed } from './event-search-feed.ts'
 import { eventsFeed } from './events-feed.ts'
 import type { FeedType } from './feed-type.ts'
@@ -9,7 +9,10 @@ import { reportsFeed } from './reports-feed.ts'
 
 const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,
+  tenant_events: eventsFeed,
+  identifier_events: eventsFeed,
   credentials: credentialsFeed,
+  tenant_credentials: tenantCredentialsFeed,
   credential_search: credentialSearchFeed,
   event_search: eventSearchFeed,
   legacy_search: legacySearchFeed,
@@ -17,7 +20,7 @@ const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type
 }
 
 /** The way in which this feed is read. */
-export function typeOf(feed: PolledFeed): FeedType<PolledFeed> {
+export function typeOf(feed: Pick<PolledFeed, 'type'>): FeedType<PolledFeed> {
   // each row takes the feeds of its own type, and no other is handed to it
   return types[feed.type] as unknown as FeedType<PolledFeed>
 }

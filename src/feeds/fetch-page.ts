@@ -4,7 +4,8 @@ import type { FeedPage } from './feed-type.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
-import { walkAfterRefusal, walkInSmallerPages } from './walk.ts'
+import type { RescanPlace } from './rescan.ts'
+import { isCycle, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
 
 export interface FetchedPage extends FeedPage {
   /** The walk that the page belongs to; a new one where the stored one could not go on. */
@@ -19,18 +20,18 @@ export async function fetchPage(
   options: PollerOptions,
   turn: PollTurn,
   state: FeedState,
-  walk: Walk,
+  { walk, place }: { walk: Walk; place: RescanPlace | undefined },
 ): Promise<FetchedPage> {
   try {
     const fetched = await ask(options, turn, walk)
-    const stored = turn.kind === 'sweep' ? state.sweep.walk : state.walk
+    const stored = place ? state[place].walk : state.walk
     const isNew = walk.startedAtMs !== stored?.startedAtMs || walk.reason !== stored.reason
     if (isNew) sayReset(options, turn.feed, walk)
     return fetched
   } catch (error) {
-    const fresh = walkAfter(error, turn, state, walk)
+    const fresh = walkAfter(error, turn, state, { walk, place })
     if (!fresh) throw error
-    return fetchPage(options, turn, state, fresh)
+    return fetchPage(options, turn, state, { walk: fresh, place })
   }
 }
 
@@ -40,9 +41,9 @@ const mostRefusals = 3
 /** The walk that goes on where this one cannot; undefined where another would fare no better. */
 function walkAfter(
   error: unknown,
-  { feed, kind, signal, refusals }: PollTurn,
+  { feed, signal, refusals }: PollTurn,
   state: FeedState,
-  walk: Walk,
+  { walk, place }: { walk: Walk; place: RescanPlace | undefined },
 ): Walk | undefined {
   if (!(error instanceof ServiceError) || signal.aborted) return undefined
   // the gateway gives up after some 30 s (facts.md 2.3), as we do
@@ -53,8 +54,9 @@ function walkAfter(
   if (!isRefused || walk.cursor === null) return undefined
   refusals.count += 1
   if (refusals.count > mostRefusals) return undefined // a service that takes none of its cursors
-  if (kind === 'sweep') return { ...walk, cursor: null, reason: 'cursor_refused' }
-  return walkAfterRefusal(feed, state)
+  if (place === undefined) return walkAfterRefusal(feed, state)
+  const { passed: _circle, ...again } = walk
+  return { ...again, cursor: null, reason: 'cursor_refused' }
 }
 
 async function ask(
@@ -63,18 +65,19 @@ async function ask(
   walk: Walk,
 ): Promise<FetchedPage> {
   const turn = { kind, name: feed.name, dueSinceMs }
-  const answer = await typeOf(feed).fetch(feed, {
-    client: client(feed.account),
-    walk,
-    turn,
-    signal,
-    nowMs: clock.now(),
-  })
-  return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk }
+  const request = { client: client(feed.account), walk, turn, signal, nowMs: clock.now() }
+  const answer = await typeOf(feed).fetch(feed, request)
+  if (isCycle(walk, answer.page.next)) throw circle()
+  return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk: answer.walk ?? walk }
+}
+
+/** Its pages were taken in the first time round; it is treated as a refused cursor. */
+function circle(): ServiceError {
+  return new ServiceError('invalid', 'the service gave a cursor again: its pages never end')
 }
 
 function sayReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Walk): void {
   if (reason === 'first' || reason === 'again') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
-  logger.warn({ feed: feed.name, reason }, 'a new walk begins, with overlap')
+  logger.warn({ feed: feed.name, reason }, 'a new walk begins; what lies behind it is read again')
 }

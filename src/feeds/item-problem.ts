@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { cut } from './mask-secrets.ts'
+import { cut } from './masking.ts'
 
 const longestProblem = 300
 

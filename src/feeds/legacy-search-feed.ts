@@ -5,7 +5,7 @@ import { legacyTypeGroups, type LegacyType } from '../service/wire/enumerations.
 import type { LegacySearchFeedConfig } from './config.ts'
 import { sorted } from './events-feed.ts'
 import type { FeedType } from './feed-type.ts'
-import { maskSecrets } from './mask-secrets.ts'
+import { maskSecrets } from './masking.ts'
 import { parseLegacyItem } from './parse-legacy-item.ts'
 import type { Polled } from './polled-feed.ts'
 

@@ -1,3 +1,4 @@
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollOutcome } from './poller.ts'
 
@@ -6,41 +7,34 @@ export function nextPollMs(
   { everyMs }: Pick<PolledFeed, 'everyMs'>,
   outcome: PollOutcome,
   { startedMs, nowMs, failures }: { startedMs: number; nowMs: number; failures: number },
+  timings: Timings = defaultTimings,
 ): number {
   switch (outcome.status) {
     case 'more':
     case 'stopped':
       return nowMs
     case 'superseded':
-      return nowMs + Math.min(everyMs, supersededMs)
+      return nowMs + Math.min(everyMs, timings.supersededLookMs)
     case 'full':
-      return nowMs + Math.min(everyMs, fullMs)
+      return nowMs + Math.min(everyMs, timings.fullLookMs)
     case 'paused':
-      return nowMs + Math.min(everyMs, pausedMs)
+      return nowMs + Math.min(everyMs, timings.pausedLookMs)
     case 'quota':
-      return nowMs + lookMs
+    case 'refused':
+      return nowMs + timings.notDueLookMs
     case 'not_due':
-      return Math.max(nowMs + 1_000, Math.min(outcome.untilMs ?? Infinity, nowMs + lookMs))
+      return Math.max(
+        nowMs + 1_000,
+        Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
+      )
     case 'caught_up':
       return Math.max(nowMs, startedMs + everyMs)
     case 'failed':
-      return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures))
+      return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures, timings))
   }
 }
 
-/** Soon: the job is one for all replicas, and one of them has the configuration that polls. */
-const supersededMs = 2_000
-
-/** How soon a resumed feed is polled. */
-const pausedMs = 5_000
-
-/** How often it is looked whether something is due or allowed by now; asks the service nothing. */
-const lookMs = 15_000
-
-/** How often it is looked whether there is room again. */
-const fullMs = 10_000
-
-/** 5 s doubling to 5 min: a failing feed keeps asking, without eating its account's budget. */
-function backoffMs(failures: number): number {
-  return Math.min(5_000 * 2 ** Math.max(0, failures - 1), 300_000)
+/** A failing feed keeps asking, without eating its account's budget. */
+function backoffMs(failures: number, { pollBackoffMs }: Timings): number {
+  return pollBackoffMs * Math.min(2 ** Math.max(0, failures - 1), 60)
 }

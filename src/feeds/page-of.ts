@@ -1,13 +1,18 @@
+import type { ThreatEvent } from '../events/threat-event.ts'
 import type { Page } from '../intake/intake.ts'
-import type { FeedState } from '../ledger/feed-state.ts'
+import type { FeedState, Walk } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
 import type { FetchedPage } from './fetch-page.ts'
+import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
+import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import { sortPage } from './sort-page.ts'
-import { advance, lateBeforeMs } from './walk.ts'
+import { advance } from './walk.ts'
 
 interface Fetched {
   state: FeedState
+  /** Of which rescan; undefined: of the tail. */
+  place: RescanPlace | undefined
   fetched: FetchedPage
   /** How far Redis' clock is ahead of this machine's. */
   aheadMs: number
@@ -16,36 +21,84 @@ interface Fetched {
 /** A fetched page as intake takes it: sorted, and with the walk as it stands after it. */
 export function pageOf(
   options: PollerOptions,
-  turn: PollTurn,
-  { state, fetched, aheadMs }: Fetched,
+  { feed }: PollTurn,
+  { state, fetched, aheadMs, place }: Fetched,
 ): { page: Page; hasMore: boolean } {
-  const { feed, kind } = turn
-  const { walk, hasMore, stands, ...moved } = advance(fetched.walk, fetched.page)
-  // a sweep that stands still is over: it is not asked again and again for the same page
-  const isCaughtUp = moved.isCaughtUp || (kind === 'sweep' && !hasMore)
-  const isFirstWalk = state.isBackfilling || !state.walk
-  const isBacklog = kind === 'feed' && isFirstWalk && feed.backlog === 'summarise'
+  const { hasMore, stands, ...moved } = advance(fetched.walk, fetched.page)
+  const isTail = place === undefined
+  // a rescan that stands still is over: it is not asked again and again for the same page
+  const isCaughtUp = moved.isCaughtUp || (!isTail && !hasMore)
+  const isFirstWalk = isTail && (state.isBackfilling || !state.walk)
   const { unordered } = typeOf(feed)
-  const order = kind === 'feed' ? unordered : undefined
+  const order = isTail ? unordered : undefined
+  const walk = withNotes(moved.walk, fetched, order?.note(fetched.walk, fetched.page, isCaughtUp))
+  const rescan = place && readNotes(walk)
+  const isBacklog = isFirstWalk || rescan?.isBacklog === true
+  const requestedAtMs = fetched.requestedAtMs + aheadMs
   const page: Page = {
     feed: feed.name,
     labels: feed.labels,
-    sequence: kind === 'sweep' ? state.sweep.sequence : state.sequence,
+    sequence: place ? state[place].sequence : state.sequence,
     generation: options.generation(),
-    walk: order ? { ...walk, notes: order.note(fetched.walk, fetched.page, isCaughtUp) } : walk,
-    ...(kind === 'sweep' && { sweep: { lateBeforeMs: lateBeforeMs(walk) } }),
-    requestedAtMs: fetched.requestedAtMs + aheadMs,
+    walk,
+    rescan: place &&
+      rescan && {
+        place,
+        lateBeforeMs: rescan.lateBeforeMs ?? undefined,
+        isSnapshot: rescan.kind === 'snapshot',
+        fieldsAtEnd: fieldsAtEnd(walk),
+      },
+    requestedAtMs,
     isCaughtUp,
     endsWhenKnown: stands || (order?.endsWhenKnown(fetched.walk) ?? false),
-    isBackfilling: kind === 'feed' && !isCaughtUp && isFirstWalk,
+    isBackfilling: !isCaughtUp && isFirstWalk,
     ...sortPage(fetched.page.items, {
       feed,
-      floorMs: state.floorMs,
-      plan: (event) =>
-        options.plan(event, feed, { isBacklog, isFresh: kind === 'feed' && !isFirstWalk }),
+      // by match time everything since the start bound is new, however old
+      floorMs: rescan?.kind === 'matched' ? -Infinity : state.floorMs,
+      readsBaseline: readsBaseline(state, walk),
+      hasQuarantine: state.hasQuarantine,
+      plan: (event) => {
+        const isOld = isOlderThanWindow(event, feed, requestedAtMs)
+        const isSummarised = feed.backlog === 'summarise' && (isBacklog || isOld)
+        return options.plan(event, feed, {
+          isBacklog: isSummarised,
+          isFresh: isTail && !isFirstWalk,
+        })
+      },
       pairIdOf: (parts) => options.pairIdOf?.(feed.account, parts),
       seal: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
     }),
   }
   return { page, hasMore }
+}
+
+function withNotes(
+  walk: Walk,
+  { page }: FetchedPage,
+  ordered: Record<string, unknown> | undefined,
+): Walk {
+  if (ordered) return { ...walk, notes: ordered }
+  if (!walk.notes) return walk
+  const { fetched = 0 } = readNotes(walk)
+  return { ...walk, notes: { ...walk.notes, fetched: fetched + page.items.length } }
+}
+
+/**
+ * Whether what stands below the start bound is only being learned. The rescan of what the tail left behind
+ * it does that; afterwards, what appears there is new. Without such a rescan nobody can tell.
+ */
+function readsBaseline({ walk: tail, rescans }: FeedState, walk: Walk): boolean {
+  const behind = tail?.fingerprint === walk.fingerprint ? tail.behind : walk.behind
+  return behind === undefined || behind.id !== rescans.snapshotOf
+}
+
+/** What is older than the window that is read again was matched late: people get it as a summary. */
+function isOlderThanWindow(
+  { createdAtMs }: ThreatEvent,
+  { sweep }: PolledFeed,
+  nowMs: number,
+): boolean {
+  if (!sweep || sweep.backMs === 0) return false
+  return createdAtMs !== null && createdAtMs < nowMs - sweep.backMs
 }

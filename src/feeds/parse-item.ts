@@ -1,10 +1,15 @@
 import { ownUidPrefixes } from '../events/own-feed.ts'
+import { noSeverity } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
-import { parseTimestamp } from '../service/timestamps.ts'
-import { wireSearchItem, type WireSearchItem } from '../service/wire/events.ts'
-import { itemProblem } from './item-problem.ts'
-import { cut, maskHighlights } from './mask-secrets.ts'
-import { maskLogins, maskText } from './mask-text.ts'
+import {
+  createFieldReader,
+  firstOf,
+  isMembers,
+  membersIn,
+  type FieldReader,
+  type Members,
+} from './field-reader.ts'
+import { cut, maskHighlights, maskTag, maskText } from './masking.ts'
 
 /** What a stored event holds at most, in code units where not in number. */
 const limits = {
@@ -26,81 +31,172 @@ const limits = {
 
 export type ParsedItem =
   | { ok: true; event: ThreatEvent }
-  /** `uid` where a usable one could be read; `problem` names the field and holds no value of it. */
+  /** `problem` names the field and holds no value of it. */
   | { ok: false; uid: string | null; problem: string }
 
-/**
- * One item of a search page, as understood. Never throws. Bounded: at most 20 highlight fields of 5
- * extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; what is cut ends
- * in "…". Secrets are masked, mark tags removed. Items that would be ambiguous as a key (a uid too
- * long, with control characters or half characters), or would pass for Tocsin's own, are refused.
- */
-export function parseItem(
-  raw: unknown,
-  { maxUidLength = 512 }: { maxUidLength?: number } = {},
-): ParsedItem {
-  const parsed = wireSearchItem.safeParse(raw)
-  const uid = parsed.success ? parsed.data.metadata.uid : uidIn(raw)
-  const uidProblem = uid === null ? null : problemOfUid(uid, maxUidLength)
-  if (uidProblem !== null) return { ok: false, uid: null, problem: uidProblem }
-  if (!parsed.success) return { ok: false, uid, problem: itemProblem(parsed.error) }
-  return { ok: true, event: toEvent(parsed.data) }
+/** Where the fields of an item stand, whatever its shape; each as it came. */
+export interface ItemFields {
+  /** Its places; the first that holds a uid counts. */
+  uid: unknown[]
+  type: unknown
+  severity: { own: unknown; tenant: unknown }
+  createdAt: unknown
+  matchedAt: unknown
+  ignoredAt: unknown
+  remediatedAt: unknown
+  url: unknown
+  tags: unknown
+  notes: unknown
+  identifiers: unknown
+  highlights: unknown
 }
 
-function toEvent(item: WireSearchItem): ThreatEvent {
-  const { metadata, tenant_metadata: tenant } = item
-  const [index = '', source = ''] = metadata.uid.split('/')
-  const type = cut(metadata.type?.trim() || index, limits.type)
+interface ParseOptions {
+  maxUidLength?: number
+}
+
+/**
+ * One item of a search page, as understood. Never throws. An item needs its uid alone: every other field
+ * falls back by itself, and the event names those that could not be read. Bounded: at most 20 highlight
+ * fields of 5 extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; what is
+ * cut ends in "…". Secrets are masked, mark tags removed. Items whose uid would be ambiguous as a key
+ * (too long, with control characters or half characters), or would pass for Tocsin's own, are refused.
+ */
+export function parseItem(raw: unknown, options: ParseOptions = {}): ParsedItem {
+  return readItem(raw, fieldsOfItem, options)
+}
+
+/** As `parseItem`, for an item whose fields `locate` finds. */
+export function readItem(
+  raw: unknown,
+  locate: (item: Members, reader: FieldReader) => ItemFields,
+  { maxUidLength = 512 }: ParseOptions = {},
+): ParsedItem {
+  if (!isMembers(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
+  const reader = createFieldReader()
+  const fields = locate(raw, reader)
+  const uid = uidIn(fields.uid)
+  if (uid === null) return { ok: false, uid: null, problem: 'metadata.uid: there is none' }
+  const problem = problemOfUid(uid, maxUidLength)
+  if (problem !== null) return { ok: false, uid: null, problem }
+  return { ok: true, event: toEvent(uid, fields, reader) }
+}
+
+function fieldsOfItem(item: Members, reader: FieldReader): ItemFields {
+  const metadata = membersIn(item['metadata'])
+  const tenant = reader.members('tenant_metadata', item['tenant_metadata'])
   return {
-    uid: metadata.uid,
-    kind: 'event',
-    type,
-    source,
-    ...severitiesOf(item),
-    createdAtMs: timeOf(metadata.estimated_created_at),
-    matchedAtMs: timeOf(metadata.matched_at),
-    ignoredAtMs: timeOf(tenant?.ignored_at),
-    remediatedAtMs: timeOf(tenant?.remediated_at),
-    url: webUrl(metadata.flare_url),
-    tags: (tenant?.tags ?? []).slice(0, limits.tags).map(maskedTag),
-    notes: tenant?.notes
-      ? cut(maskText(cut(tenant.notes, limits.extractRead)), limits.notes)
-      : null,
-    identifiers: (item.identifiers ?? [])
-      .slice(0, limits.identifiers)
-      .map(({ id, name }) => ({ id, name: cut(name, limits.identifierName) })),
-    highlights: highlightsOf(item, `${type} ${source}`),
+    uid: [metadata['uid'], item['uid']],
+    type: firstOf(metadata['type'], item['event_type']),
+    severity: { own: metadata['severity'], tenant: tenant['severity'] },
+    createdAt: metadata['estimated_created_at'],
+    matchedAt: metadata['matched_at'],
+    ignoredAt: tenant['ignored_at'],
+    remediatedAt: tenant['remediated_at'],
+    url: metadata['flare_url'],
+    tags: tenant['tags'],
+    notes: tenant['notes'],
+    identifiers: item['identifiers'],
+    highlights: item['highlights'],
   }
 }
 
+function toEvent(uid: string, fields: ItemFields, reader: FieldReader): ThreatEvent {
+  const [index = '', source = ''] = uid.split('/')
+  const type = maskedWord(reader.text('type', fields.type)?.trim() || index, limits.type)
+  const event: ThreatEvent = {
+    uid,
+    kind: 'event',
+    type,
+    source,
+    ...severitiesOf(fields, reader),
+    createdAtMs: reader.time('estimated_created_at', fields.createdAt),
+    matchedAtMs: reader.time('matched_at', fields.matchedAt),
+    ignoredAtMs: reader.time('ignored_at', fields.ignoredAt),
+    remediatedAtMs: reader.time('remediated_at', fields.remediatedAt),
+    url: webUrl(fields.url, reader),
+    tags: reader.texts('tags', fields.tags, limits.tags).map(maskedTag),
+    notes: notesOf(fields.notes, reader),
+    identifiers: identifiersOf(fields.identifiers, reader),
+    highlights: highlightsOf(fields.highlights, { uid, about: `${type} ${source}` }, reader),
+  }
+  return { ...event, ...reader.unread() }
+}
+
 function maskedTag(tag: string): string {
-  return cut(maskLogins(cut(tag, limits.extractRead)), limits.tag)
+  return maskedWord(tag, limits.tag)
 }
 
-/** The override counts, else what the service gave the tenant, else the item's own; in lower case. */
-function severitiesOf(item: WireSearchItem): Pick<ThreatEvent, 'severity' | 'originalSeverity'> {
-  const tenant = item.tenant_metadata?.severity
-  const original = severityWord(tenant?.original) ?? severityWord(item.metadata.severity)
-  const severity = severityWord(tenant?.override) ?? original ?? 'unknown'
-  return { severity, originalSeverity: original === severity ? null : original }
+/** What is a word, and may be anything. */
+function maskedWord(text: string, most: number): string {
+  return cut(maskTag(cut(text, limits.extractRead)), most)
 }
 
-function severityWord(text: string | null | undefined): string | null {
-  const word = text?.trim().toLowerCase() ?? ''
-  return word === '' ? null : cut(word, limits.severity)
+function notesOf(value: unknown, reader: FieldReader): string | null {
+  const notes = reader.texts('notes', value, limits.extracts).join('\n')
+  return notes === '' ? null : cut(maskText(cut(notes, limits.extractRead)), limits.notes)
+}
+
+/**
+ * The tenant's override counts, else what the service gave the tenant, else the item's own. Where the one
+ * that counts cannot be read, the severity is unknown, which ranks as critical.
+ */
+function severitiesOf(
+  { severity: { own, tenant } }: ItemFields,
+  reader: FieldReader,
+): Pick<ThreatEvent, 'severity' | 'originalSeverity'> {
+  const isSplit = isMembers(tenant) && ('override' in tenant || 'original' in tenant)
+  const override = reader.severity(isSplit ? tenant['override'] : tenant)
+  const stated = [reader.severity(isSplit ? tenant['original'] : null), reader.severity(own)]
+  const original = stated.find(({ word }) => word !== null)?.word ?? null
+  const word = override.isReadable ? (override.word ?? original) : null
+  const severity = word === null ? noSeverity : maskedWord(word, limits.severity)
+  const shown = original && maskedWord(original, limits.severity)
+  return { severity, originalSeverity: shown === severity ? null : shown }
+}
+
+function identifiersOf(value: unknown, reader: FieldReader): ThreatEvent['identifiers'] {
+  if (value === undefined || value === null) return []
+  const values = Array.isArray(value) ? value.slice(0, limits.identifiers) : [value]
+  return values.flatMap((one) => {
+    const members: Members = isMembers(one)
+      ? one
+      : { [typeof one === 'number' ? 'id' : 'name']: one }
+    const id = identifierId(members['id'])
+    const name = reader.text('identifiers', members['name'])?.trim() || (id ? String(id) : '')
+    if (id === null || name === '') reader.note('identifiers')
+    return name === ''
+      ? []
+      : [{ id: id ?? 0, name: cut(maskText(cut(name, limits.extractRead)), limits.identifierName) }]
+  })
+}
+
+function identifierId(value: unknown): number | null {
+  const id = typeof value === 'string' && /^\d{1,16}$/u.test(value) ? Number(value) : value
+  return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
 }
 
 /** `about` tells a combolist or a stealer log, where a bare `user:secret` line is what it looks like. */
-function highlightsOf(item: WireSearchItem, about: string): Record<string, string[]> {
-  const kept = Object.entries(item.highlights ?? {})
+function highlightsOf(
+  value: unknown,
+  { uid, about }: { uid: string; about: string },
+  reader: FieldReader,
+): Record<string, string[]> {
+  const isBare = typeof value === 'string' || Array.isArray(value)
+  const given = isBare ? { highlights: value } : reader.members('highlights', value)
+  const kept = Object.entries(given)
     .slice(0, limits.highlightFields)
     .map(([field, extracts]): [string, string[]] => [
       cut(field, limits.highlightField),
-      extracts.slice(0, limits.extracts).map((extract) => cut(extract, limits.extractRead)),
+      reader
+        .texts('highlights', extracts, limits.extracts)
+        .map((extract) => cut(extract, limits.extractRead)),
     ])
+    .filter(([, extracts]) => extracts.length > 0)
   const masked = maskHighlights(
     Object.fromEntries(kept),
     /stealer|credential|combo|leak/iu.test(about),
+    uid,
   )
   return Object.fromEntries(
     Object.entries(masked).map(([field, extracts]) => [
@@ -110,27 +206,24 @@ function highlightsOf(item: WireSearchItem, about: string): Record<string, strin
   )
 }
 
-function timeOf(text: string | null | undefined): number | null {
-  return text ? parseTimestamp(text) : null
+function webUrl(value: unknown, reader: FieldReader): string | null {
+  const text = reader.text('flare_url', value)?.trim() ?? ''
+  if (text === '') return null
+  const url = URL.parse(text)
+  const isLink = url !== null && /^https?:$/u.test(url.protocol)
+  if (isLink && `${url.username}${url.password}` === '' && url.href.length <= limits.url) {
+    return url.href
+  }
+  reader.note('flare_url')
+  return null
 }
 
-function webUrl(text: string | null | undefined): string | null {
-  const url = text ? URL.parse(text) : null
-  if (url === null || !/^https?:$/u.test(url.protocol)) return null
-  if (url.username !== '' || url.password !== '') return null
-  return url.href.length <= limits.url ? url.href : null
-}
-
-function uidIn(raw: unknown): string | null {
-  const metadata = memberOf(raw, 'metadata')
-  const uid = memberOf(metadata, 'uid')
-  return typeof uid === 'string' && uid !== '' ? uid : null
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-    ? (value as Record<string, unknown>)[key]
-    : undefined
+function uidIn(values: readonly unknown[]): string | null {
+  for (const value of values) {
+    if (typeof value === 'string' && value !== '') return value
+    if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
+  }
+  return null
 }
 
 function problemOfUid(uid: string, maxLength: number): string | null {

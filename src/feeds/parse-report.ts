@@ -1,24 +1,44 @@
 import type { ThreatEvent } from '../events/threat-event.ts'
+import {
+  createFieldReader,
+  idIn,
+  type FieldReader,
+  type Members,
+  type UnreadField,
+} from './field-reader.ts'
 import type { ReportEnd } from './reports-feed.ts'
-import { cut } from './mask-secrets.ts'
-import { maskText } from './mask-text.ts'
+import { cut, maskTag, maskText } from './masking.ts'
 
 /** What is kept of a report: the whole of it stands in the service. Code units, or how many. */
-const limits = { title: 300, text: 4000, highlights: 10, highlight: 500, related: 50, uid: 512 }
+const limits = {
+  title: 300,
+  text: 4000,
+  highlights: 10,
+  highlight: 500,
+  related: 50,
+  uid: 512,
+  tags: 100,
+  tag: 200,
+}
 
 /**
  * A report as an event of the type `threat_flow_report`; one that failed or is overdue as one too. Its
- * fields stand in the highlights, where `messages/describe-report.ts` reads them by these names.
+ * fields stand in the highlights, where `messages/describe-report.ts` reads them by these names. Never
+ * throws: a report without a readable id goes by its request's, and what else cannot be read is named.
  */
 export function parseReport(
   { requestId, outcome, report }: ReportEnd,
   severity: string,
 ): ThreatEvent {
+  const reader = createFieldReader()
   const isThere = outcome === 'completed' && report !== null
+  const members = isThere ? reader.members('report', report) : {}
+  const id = idIn(members['id'])
+  if (isThere && id === null) reader.note('id')
+  const tags = reader.texts('tags', members['tags'], limits.tags)
+  const said = isThere ? textsOf(members, reader) : { outcome: [outcome] }
   return {
-    uid: isThere
-      ? `threat_flow/report/${report.id}`
-      : `threat_flow/request/${requestId}/${outcome}`,
+    uid: id === null ? `threat_flow/request/${requestId}/${outcome}` : `threat_flow/report/${id}`,
     kind: 'report',
     type: 'threat_flow_report',
     source: 'threat_flow',
@@ -29,41 +49,38 @@ export function parseReport(
     ignoredAtMs: null,
     remediatedAtMs: null,
     url: null,
-    tags: isThere ? (report.tags ?? []).slice(0, 100).map((tag) => cut(tag, 200)) : [],
+    tags: tags.map((tag) => cut(maskTag(tag), limits.tag)),
     notes: null,
     identifiers: [],
-    highlights: isThere
-      ? fieldsOf({ ...textsOf(report), request: [requestId] })
-      : fieldsOf({ outcome: [outcome], request: [requestId] }),
+    highlights: fieldsOf({ ...said, request: [requestId] }),
+    ...reader.unread(),
   }
 }
 
-function textsOf(report: NonNullable<ReportEnd['report']>): Record<string, (string | null)[]> {
-  const text = (value: string | null | undefined, most: number): (string | null)[] =>
-    value ? [cut(maskText(value), most)] : []
+function textsOf(report: Members, reader: FieldReader): Record<string, string[]> {
+  const text = (field: UnreadField, most: number): string[] =>
+    texts(field, 1).map((one) => cut(maskText(one), most))
+  const texts = (field: UnreadField, most: number): string[] =>
+    reader.texts(field, report[field], most).filter((one) => one !== '')
+  const summary = text('summary', limits.text)
   return {
-    title: text(report.title, limits.title),
-    subtitle: text(report.subtitle, limits.title),
-    summary: text(report.summary, limits.text),
-    highlights: (report.highlights ?? [])
-      .slice(0, limits.highlights)
-      .map((one) => cut(maskText(one), limits.highlight)),
-    related_activity_uids: (report.related_activity_uids ?? [])
-      .slice(0, limits.related)
-      .map((uid) => cut(uid, limits.uid)),
-    content: report.summary ? [] : text(report.content, limits.text),
-    created_at: text(report.created_at, 40),
-    format_type: text(report.format_type, 100),
-    intel_type: text(report.intel_type, 100),
-    reading_time: report.reading_time === null ? [] : [String(report.reading_time ?? '')],
+    title: text('title', limits.title),
+    subtitle: text('subtitle', limits.title),
+    summary,
+    highlights: texts('highlights', limits.highlights).map((one) =>
+      cut(maskText(one), limits.highlight),
+    ),
+    related_activity_uids: texts('related_activity_uids', limits.related).map((uid) =>
+      cut(uid, limits.uid),
+    ),
+    content: summary.length > 0 ? [] : text('content', limits.text),
+    created_at: text('created_at', 40),
+    format_type: text('format_type', 100),
+    intel_type: text('intel_type', 100),
+    reading_time: text('reading_time', 100),
   }
 }
 
-function fieldsOf(fields: Record<string, (string | null)[]>): Record<string, string[]> {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, values]): [string, string[]][] => {
-      const said = values.filter((value) => value !== null && value !== '') as string[]
-      return said.length === 0 ? [] : [[name, said]]
-    }),
-  )
+function fieldsOf(fields: Record<string, string[]>): Record<string, string[]> {
+  return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
 }

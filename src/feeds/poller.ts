@@ -3,33 +3,42 @@
  * the next is asked for. A failure leaves the cursor where it was. It never sends anything.
  */
 import type { ThreatEvent } from '../events/threat-event.ts'
-import { acceptPage, type RoutedEvent } from '../intake/intake.ts'
+import { acceptPage, type Page, type RoutedEvent } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
 import type { MadeWork } from '../ledger/collecting.ts'
 import { openFeed, type FeedState, type Walk } from '../ledger/feed-state.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
+import type { Capabilities } from '../service/capabilities.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { ServiceError, type ServiceReason } from '../service/service-error.ts'
 import { countPage } from './count-page.ts'
+import { typeOf } from './feed-types.ts'
 import { fetchPage } from './fetch-page.ts'
 import { pageOf } from './page-of.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import { isReserveReached, type Quota } from './quota-reserve.ts'
-import { fingerprintOf, sweepDueMs, sweepFor, walkFor } from './walk.ts'
+import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
+import { doubtMatchTime, matchedNow } from './match-time.ts'
+import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
+import { nextRescan, type RescanPlace } from './rescan.ts'
+import { fingerprintOf, tailDueMs, walkFor } from './walk.ts'
 
 /** Pages a turn, so that one long backlog does not hold a job for ever. */
 const pagesPerTurn = 50
 
+/** Why nothing is asked just now. */
+type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
+
 export type PollOutcome =
-  | { status: 'caught_up' | 'more' | 'superseded' | 'full' | 'stopped' | 'paused' | 'quota' }
-  /** Of a sweep: none is due before `untilMs` (undefined: before the feed was read to its end once). */
+  | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
+  /** Nothing is before `untilMs`; undefined, of rescans: before the feed was read to its end once. */
   | { status: 'not_due'; untilMs: number | undefined }
   | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
 
 export interface Poller {
-  /** One turn of a feed's tail or sweep. Throws only what is a bug or a Redis failure. */
+  /** One turn of a feed's tail or of its rescans. Throws only what is a bug or a Redis failure. */
   pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome>
 }
 
@@ -45,7 +54,7 @@ export interface PollerOptions {
   book: (account: string) => Book
   /**
    * Fixes an event's way: pure. `isBacklog`: what the feed's first walk finds, to come as a summary;
-   * `isFresh`: found by the tail on its way, neither then nor by a sweep.
+   * `isFresh`: found by the tail on its way, neither then nor by a rescan.
    */
   plan: (
     event: ThreatEvent,
@@ -64,6 +73,10 @@ export interface PollerOptions {
   pairIdOf?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
   /** Encrypts a leaked secret for sinks that reveal; left out where none does. */
   sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
+  /** What an account's server can beyond its description; left out: nothing. */
+  capabilities?: ((account: string) => Pick<Capabilities, 'read' | 'note' | 'demote'>) | undefined
+  /** How the feeds of a tier share the budget of rescans; left out: as if each were alone. */
+  rescanBudget?: RescanBudget | undefined
   clock: Clock
   logger: Logger
   metrics: Metrics
@@ -89,13 +102,21 @@ export function createPoller(options: PollerOptions): Poller {
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (!(error instanceof ServiceError)) throw error
+        if (await noteRefused(options, feed, error)) return { status: 'refused' }
         metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-        const said = kind === 'sweep' ? 'sweep failed' : 'poll failed'
-        logger.warn({ feed: feed.name, account: feed.account, err: error }, said)
+        const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
+        const fields = { feed: feed.name, account: feed.account, err: error }
+        const cause = describeCause(error)
+        logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
         return { status: 'failed', reason: error.reason, retryAfterMs: error.retryAfterMs }
       }
     },
   }
+}
+
+/** One for each way in which the service fails, whatever the feed. */
+function describeCause({ reason, status, fault }: ServiceError): string {
+  return [reason, status, fault].filter((part) => part !== undefined).join(' ')
 }
 
 async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOutcome> {
@@ -118,35 +139,101 @@ async function pollPage(
   const book = options.book(feed.account)
   const state = await openFeed(book, feed.name, feed.startMs)
   const readAtMs = options.clock.now()
-  const walk = kind === 'sweep' ? sweepFor(feed, state) : walkFor(feed, state)
   const obstacle = await obstacleTo(options, turn, state)
   if (obstacle) return { status: obstacle }
-  if (!walk) return { status: 'not_due', untilMs: sweepDueMs(feed, state) }
+  const next = kind === 'sweep' ? await chooseRescan(options, turn, state) : nextOfTail(feed, state)
+  if (!('rescan' in next)) return { status: 'not_due', untilMs: next.dueMs }
+  const { place, walk } = next.rescan
+  if (await isTooCostly(options, turn, walk)) return { status: 'quota' }
   if (isFirst) options.metrics.feedPollsTotal.inc({ feed: feed.name })
-  const fetched = await fetchPage(options, turn, state, walk)
+  const fetched = await fetchPage(options, turn, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
-  const { page, hasMore } = pageOf(options, turn, { state, fetched, aheadMs })
+  const { page, hasMore } = pageOf(options, turn, { state, fetched, aheadMs, place })
   const accepted = await acceptPage(book, page, options.batchWaitMs)
   if (accepted.status === 'stale') return { status: 'more' } // another replica took it in: read anew
   if (accepted.status !== 'committed') return { status: accepted.status }
   countPage(options, feed, page, accepted)
+  await clearRefused(options, feed, state)
+  if (kind === 'feed') sayRemark(options, feed, { before: state.walk, after: page.walk })
   await options.queue(feed.account, accepted.made)
-  return { status: hasMore && !accepted.isEnded ? 'more' : 'caught_up' }
+  await doubtMatchTime(options, feed, state, { ...accepted, walk: page.walk })
+  if (hasMore && !accepted.isEnded) return { status: 'more' }
+  // short rescans end often: the turn goes on with the longer ones
+  return { status: place && !isWholeScan(place, page) ? 'more' : 'caught_up' }
+}
+
+function nextOfTail(
+  feed: PolledFeed,
+  state: FeedState,
+): { rescan: { walk: Walk; place: undefined } } | { dueMs: number } {
+  const dueMs = tailDueMs(feed, state)
+  if (dueMs !== undefined && dueMs > state.nowMs) return { dueMs }
+  return { rescan: { walk: walkFor(feed, state), place: undefined } }
+}
+
+function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
+  return place === 'sweep' && rescan?.isSnapshot === false
+}
+
+async function chooseRescan(
+  options: PollerOptions,
+  turn: PollTurn,
+  state: FeedState,
+): Promise<ReturnType<typeof nextRescan>> {
+  const { feed } = turn
+  const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
+  const matchedNowMs = isBegun ? await matchedNow(options, turn, state) : undefined
+  const { perWeek } = state.rescans
+  const plan = options.rescanBudget?.plan(feed, { perWeek, isMatched: matchedNowMs !== undefined })
+  const world = { plan: plan ?? leastPlan, matchedNowMs }
+  options.metrics.feedSweepIntervalSeconds.set(
+    { feed: feed.name },
+    wholeEveryMs(feed, world) / 1000,
+  )
+  return nextRescan(feed, state, world)
+}
+
+/** Once when it begins to hold, and once when it no longer does. */
+function sayRemark(
+  { logger }: PollerOptions,
+  feed: PolledFeed,
+  { before, after }: { before: Walk | undefined; after: Walk },
+): void {
+  const { unordered } = typeOf(feed)
+  const [had, has] = [before && unordered?.remark?.(before, feed), unordered?.remark?.(after, feed)]
+  const about = { feed: feed.name, account: feed.account }
+  if (has !== undefined && had === undefined) logger.warn(about, has)
+  if (has === undefined && had !== undefined) logger.info(about, `no longer so: ${had}`)
 }
 
 /** Why nothing is asked just now; known beforehand, it costs no request. */
 async function obstacleTo(
-  { generation, hasRoom, quotaOf, clock }: PollerOptions,
-  { feed, kind }: PollTurn,
+  options: PollerOptions,
+  turn: PollTurn,
   state: FeedState,
-): Promise<'paused' | 'superseded' | 'quota' | 'full' | undefined> {
+): Promise<Obstacle | undefined> {
+  const { generation, hasRoom } = options
+  const { feed, kind } = turn
   if (state.paused) return 'paused'
   const own = generation()
   if (isSuperseded(feed, state, state, own)) return 'superseded'
-  if (kind === 'sweep' && isSuperseded(feed, state, state.sweep, own)) return 'superseded'
-  const quota = await quotaOf?.(feed.account)
-  if (isReserveReached(feed, quota, clock.now())) return 'quota'
+  const places = kind === 'sweep' ? (['recent', 'long', 'sweep'] as const) : []
+  if (places.some((place) => isSuperseded(feed, state, state[place], own))) return 'superseded'
+  if (await isRefused(options, feed, state)) return 'refused'
   return (await hasRoom()) ? undefined : 'full'
+}
+
+/** Whether the next page would use what the feed must leave of the quota. */
+async function isTooCostly(
+  { client, quotaOf, clock }: PollerOptions,
+  { feed, kind, signal, dueSinceMs }: PollTurn,
+  walk: Walk,
+): Promise<boolean> {
+  const nowMs = clock.now()
+  if (!isReserveReached(feed, await quotaOf?.(feed.account), nowMs)) return false
+  const turn = { kind, name: feed.name, dueSinceMs }
+  const request = { client: client(feed.account), walk, turn, signal, nowMs }
+  return !(await typeOf(feed).isFree?.(request))
 }
 
 /** As the commit decides it. */

@@ -5,10 +5,9 @@
 import type { Walk } from '../ledger/feed-state.ts'
 import { ServiceError } from '../service/service-error.ts'
 import type { WireSearchPage } from '../service/wire/page.ts'
-import type { WireReport } from '../service/wire/reports.ts'
 import type { ReportsFeedConfig } from './config.ts'
 import type { FeedPage, FeedRequest, FeedType } from './feed-type.ts'
-import { maskSecrets } from './mask-secrets.ts'
+import { maskSecrets } from './masking.ts'
 import { parseReport } from './parse-report.ts'
 import type { Polled } from './polled-feed.ts'
 
@@ -18,7 +17,8 @@ type ReportsFeed = Polled<ReportsFeedConfig>
 export interface ReportEnd {
   requestId: string
   outcome: 'completed' | 'failed' | 'refused' | 'overdue'
-  report: WireReport | null
+  /** As the service has it; null: there is none. */
+  report: unknown
 }
 
 export const reportsFeed: FeedType<ReportsFeed> = {
@@ -106,13 +106,20 @@ async function stateOf(
   try {
     const asked = { requestId, turn, tier: feed.tier, signal }
     const { status, report } = await client.getReportRequest(asked)
-    if (status === 'completed' && report) return { requestId, outcome: 'completed', report }
+    if (status === 'completed' && isThere(report)) {
+      return { requestId, outcome: 'completed', report }
+    }
     if (status === 'processing' || status === 'completed') return 'processing'
     return { requestId, outcome: 'failed', report: null }
   } catch (error) {
     if (!(error instanceof ServiceError) || signal.aborted) throw error
     return error.reason === 'rejected' ? 'unknown' : error
   }
+}
+
+function isThere(report: unknown): boolean {
+  if (typeof report !== 'object' || report === null) return Boolean(report)
+  return Object.keys(report).length > 0
 }
 
 function nextProgress(

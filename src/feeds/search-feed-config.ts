@@ -46,7 +46,7 @@ const query: z.ZodType<EventSearchQuery> = byType(
     kind('name', 'Mentions of a person.', {
       first_name: text('First name.'),
       last_name: text('Last name.'),
-      is_strict: flag('Only the two names side by side.').optional(),
+      is_strict: flag('Only the two names side by side.').prefault(false),
     }),
     kind('bin', 'Cards by their first digits.', { bin: text('The digits, in quotes.') }),
     kind('ip', 'Mentions of an address or a network.', { ip: text('IP address.') }),

@@ -1,15 +1,15 @@
-/** Walks, pure: which request a feed makes next, and what a page's `next` means. */
+/**
+ * Walks, pure: which request a feed makes next, and what a page's `next` means. The tail is the walk that
+ * follows what is new. It never waits for a re-reading: a walk that takes the place of another begins an
+ * hour before the newest event, and what lies behind that (`behind`) is read by a rescan (rescan.ts).
+ */
 import { createHash } from 'node:crypto'
 import type { FeedState, Walk, WalkReason, WalkSpan } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 
-const leastOverlapMs = 3_600_000
-
-/** How far a new walk reaches back behind the newest event that was taken in. */
-export function overlapMs({ sweep }: PolledFeed): number {
-  return Math.max(leastOverlapMs, sweep?.backMs ?? 0)
-}
+/** How far a new tail reaches back behind the newest event that was taken in. */
+export const overlapMs = 3_600_000
 
 /** Changes when what the operator configured, or the floor, changes; then a cursor must not be reused. */
 export function fingerprintOf(feed: PolledFeed, floorMs: number): string {
@@ -21,19 +21,26 @@ export function fingerprintOf(feed: PolledFeed, floorMs: number): string {
 /** The stored walk while it fits the configuration, otherwise a new one with overlap above the floor. */
 export function walkFor(feed: PolledFeed, state: FeedState): Walk {
   const { walk, floorMs } = state
+  const rewound = state.isRewound ? ('rewound' as const) : undefined
   if (!walk) {
-    return beginWalk(feed, state, {
-      span: { fromMs: floorMs },
-      reason: state.isRewound ? 'rewound' : 'first',
-    })
+    return beginWalk(feed, state, { span: { fromMs: floorMs }, reason: rewound ?? 'first' })
   }
-  if (walk.fingerprint !== fingerprintOf(feed, floorMs)) {
+  if (rewound || walk.fingerprint !== fingerprintOf(feed, floorMs)) {
     return beginWalk(feed, state, {
       span: { fromMs: resumeFrom(feed, state) },
-      reason: 'configuration_changed',
+      reason: rewound ?? 'configuration_changed',
     })
   }
-  return state.isEnded ? following(feed, { ...state, walk }) : walk
+  const goesOn = typeOf(feed).unordered?.goesOn?.(walk) ?? true
+  return state.isEnded || !goesOn ? following(feed, { ...state, walk }) : walk
+}
+
+/** Until when a feed that was read to its end waits, whatever its `every`; undefined: it does not. */
+export function tailDueMs(feed: PolledFeed, state: FeedState): number | undefined {
+  const { walk, isEnded, isRewound, floorMs } = state
+  if (!walk || !isEnded || isRewound || walk.fingerprint !== fingerprintOf(feed, floorMs))
+    return undefined
+  return typeOf(feed).unordered?.following({ ...state, walk }, feed).dueMs
 }
 
 /** After its end a walk goes on at its cursor, where the service keeps an order. */
@@ -41,12 +48,10 @@ function following(feed: PolledFeed, state: FeedState & { walk: Walk }): Walk {
   const { walk, nowMs } = state
   const type = typeOf(feed)
   if (type.unordered) {
-    const { fromStart, notes } = type.unordered.following(state)
+    const { fromStart, notes, ...next } = type.unordered.following(state, feed)
     if (!fromStart) return { ...walk, notes }
-    return {
-      ...beginWalk(feed, state, { span: { fromMs: state.floorMs }, reason: 'again' }),
-      notes,
-    }
+    const { span = { fromMs: state.floorMs }, pageSize } = next
+    return { ...beginWalk(feed, state, { span, reason: 'again', pageSize }), notes }
   }
   const isSmaller = pageSizeOf(walk) < type.pageSizes[0]
   if (!isSmaller || nowMs - walk.startedAtMs < smallPagesMs) return walk
@@ -58,7 +63,7 @@ const smallPagesMs = 86_400_000
 
 /** A walk that takes the place of one whose cursor the service refused. */
 export function walkAfterRefusal(feed: PolledFeed, state: FeedState): Walk {
-  const span = { fromMs: resumeFrom(feed, state) }
+  const span = spanOfWindow(feed, state.walk) ?? { fromMs: resumeFrom(feed, state) }
   const pageSize = state.walk && pageSizeOf(state.walk)
   return beginWalk(feed, state, { span, reason: 'cursor_refused', pageSize })
 }
@@ -71,42 +76,42 @@ export function walkInSmallerPages(
 ): Walk | undefined {
   const pageSize = typeOf(feed).pageSizes.find((size) => size < pageSizeOf(walk))
   if (pageSize === undefined) return undefined
-  const span = walk.span?.toMs === undefined ? { fromMs: resumeFrom(feed, state) } : walk.span
-  const fresh = beginWalk(feed, state, { span, reason: 'page_size_changed', pageSize })
+  const reason = 'page_size_changed'
+  const span = walk.span?.toMs === undefined ? spanOfWindow(feed, walk) : walk.span
+  if (span) {
+    const body = typeOf(feed).body(feed, span, pageSize)
+    return { ...walk, body, cursor: null, reason, startedAtMs: state.nowMs }
+  }
+  const fresh = beginWalk(feed, state, {
+    span: { fromMs: resumeFrom(feed, state) },
+    reason,
+    pageSize,
+  })
   return walk.notes ? { ...fresh, notes: walk.notes } : fresh
 }
 
-/** When the next sweep begins, ms; undefined: not before the feed was read to its end. */
-export function sweepDueMs({ sweep, startMs }: PolledFeed, state: FeedState): number | undefined {
-  const isRead = state.walk && !state.isBackfilling && state.lastCaughtUpMs !== undefined
-  if (!sweep || !isRead) return undefined
-  const firstPollMs = state.floorMs + startMs
-  return (state.sweep.walk?.startedAtMs ?? firstPollMs) + sweep.everyMs
+/** Whether the tail's walks read all that the service has, so that no sweep has to. */
+export function readsAll(
+  feed: Pick<PolledFeed, 'type'>,
+  { walk }: Pick<FeedState, 'walk'>,
+): boolean {
+  return (walk && typeOf(feed).unordered?.readsAll?.(walk)) ?? false
 }
 
-/** The sweep that runs, or the one that is due; undefined: none. Its window is fixed when it begins. */
-export function sweepFor(feed: PolledFeed, state: FeedState): Walk | undefined {
-  const { sweep, floorMs, nowMs, newestMs } = state
-  if (!state.walk || state.isBackfilling) return undefined // the tail reads it all just now
-  const fits = sweep.walk?.fingerprint === fingerprintOf(feed, floorMs)
-  if (sweep.walk && !sweep.isDone && fits) return sweep.walk
-  const dueMs = sweepDueMs(feed, state)
-  if (dueMs === undefined || dueMs > nowMs) return undefined
-  const fromMs = Math.max(floorMs, nowMs - (feed.sweep?.backMs ?? 0))
-  const pageSize = pageSizeOf(state.walk) // what the gateway bears, the tail knows
-  const walk = beginWalk(feed, state, { span: { fromMs, toMs: nowMs }, reason: 'again', pageSize })
-  return { ...walk, notes: { lateBeforeMs: newestMs ?? null } }
+/** Without an order in time, of what a walk was to read any part may be unread until it ends. */
+function spanOfWindow(feed: PolledFeed, walk: Walk | undefined): WalkSpan | undefined {
+  return typeOf(feed).unordered?.byTime ? walk?.span : undefined
 }
 
-/** Events created before it that a sweep finds are late; undefined: nothing was taken in before. */
-export function lateBeforeMs({ notes }: Walk): number | undefined {
-  const noted = notes?.['lateBeforeMs']
-  return typeof noted === 'number' ? noted : undefined
-}
-
-function resumeFrom(feed: PolledFeed, { newestMs, nowMs, floorMs }: FeedState): number {
-  if (newestMs === undefined) return floorMs
-  return Math.max(floorMs, Math.min(newestMs, nowMs) - overlapMs(feed))
+/** Where no rescan reads what lies behind a tail, the tail does, as far back as sweeps go. */
+function resumeFrom(feed: PolledFeed, state: FeedState): number {
+  const { newestMs, nowMs, floorMs, isBackfilling, isRewound, walk } = state
+  const { unordered } = typeOf(feed)
+  const span = spanOfWindow(feed, walk)
+  if (newestMs === undefined || (span && isBackfilling) || (unordered && isRewound)) return floorMs
+  const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
+  const backMs = unordered ? Math.max(overlapMs, feed.sweep?.backMs ?? 0) : overlapMs
+  return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 
 /** From when on the request of a walk was read, as far as anybody knows; ms. */
@@ -122,24 +127,61 @@ interface WalkBegin {
 
 function beginWalk(
   feed: PolledFeed,
-  { floorMs, nowMs, walk: before }: FeedState,
+  state: FeedState,
   { span, reason, pageSize = typeOf(feed).pageSizes[0] }: WalkBegin,
 ): Walk {
+  const { floorMs, nowMs, walk: before } = state
   const fingerprint = fingerprintOf(feed, floorMs)
-  const isSame = before?.fingerprint === fingerprint
+  const same = before?.fingerprint === fingerprint && !state.isRewound ? before : undefined
+  const behind = same ? same.behind : findBehind(feed, state, span.fromMs)
   return {
     fingerprint,
-    readsFromMs: Math.min(span.fromMs, (isSame ? readsFrom(before) : undefined) ?? Infinity),
+    readsFromMs: Math.min(span.fromMs, (same && readsFrom(same)) ?? Infinity),
     body: typeOf(feed).body(feed, span, pageSize),
     cursor: null,
     reason,
     startedAtMs: nowMs,
     span,
+    ...(behind && { behind }),
   }
 }
 
+/**
+ * What a tail with a new request leaves to a rescan: from the start bound, or from `sweep.back` before now
+ * where that is earlier, to where the tail begins. undefined: nothing, or no rescan reads this feed by time.
+ */
+function findBehind(
+  feed: PolledFeed,
+  { floorMs, nowMs, isRewound, walk }: FeedState,
+  tailFromMs: number,
+): Walk['behind'] {
+  if (!feed.sweep || typeOf(feed).unordered) return undefined
+  const backMs = nowMs - feed.sweep.backMs
+  const fromMs = isRewound && walk ? Math.min(floorMs, backMs) : backMs
+  return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined
+}
+
+/** Items that a walk asks for at once. */
 function pageSizeOf({ body }: Walk): number {
   return Number(body['size'])
+}
+
+/** A walk of a rescan: a window with both ends, fixed when it begins. */
+export function beginRescan(
+  feed: PolledFeed,
+  { floorMs, nowMs, walk: tail }: FeedState,
+  { span, body, notes }: { span: WalkSpan; body?: Walk['body']; notes: Record<string, unknown> },
+): Walk {
+  const pageSize = tail ? pageSizeOf(tail) : typeOf(feed).pageSizes[0] // what the gateway bears
+  return {
+    fingerprint: fingerprintOf(feed, floorMs),
+    body: body ?? typeOf(feed).body(feed, span, pageSize),
+    cursor: null,
+    reason: 'again',
+    startedAtMs: nowMs,
+    span,
+    notes,
+  }
 }
 
 /**
@@ -153,10 +195,33 @@ export function advance(
 ): { walk: Walk; isCaughtUp: boolean; hasMore: boolean; stands: boolean } {
   const next = page.next === undefined || page.next === '' ? null : page.next
   const stands = next !== null && next === walk.cursor
+  const isCaughtUp = next === null || (stands && page.items.length === 0)
+  const { passed: _past, ...rest } = walk
+  const passed = next === null || stands ? undefined : passCursor(walk, next)
   return {
-    walk: { ...walk, cursor: next ?? walk.cursor },
-    isCaughtUp: next === null || (stands && page.items.length === 0),
+    walk: { ...rest, cursor: next ?? walk.cursor, ...(passed && { passed }) },
+    isCaughtUp,
     hasMore: next !== null && !stands,
     stands,
   }
+}
+
+/** Whether the service gave a cursor of this pass again: it leads round in a circle and never ends. */
+export function isCycle(walk: Walk, next: string | null | undefined): boolean {
+  if (next === null || next === undefined || next === '' || next === walk.cursor) return false
+  return walk.passed?.anchor === shortDigest(next)
+}
+
+/**
+ * Brent's cycle detection: one remembered cursor, replaced after 2, 4, 8 … steps, meets every circle
+ * within three times its length.
+ */
+function passCursor({ passed }: Walk, next: string): NonNullable<Walk['passed']> {
+  const { anchor, steps, limit } = passed ?? { anchor: '', steps: 0, limit: 1 }
+  if (steps + 1 < limit) return { anchor, steps: steps + 1, limit }
+  return { anchor: shortDigest(next), steps: 0, limit: limit * 2 }
+}
+
+function shortDigest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16)
 }

@@ -3,7 +3,8 @@ import { pendingOf, readAccounting, type Accounting } from '../ledger/accounting
 import type { Book } from '../ledger/book.ts'
 import { countDeadLetters } from '../ledger/dead-letters.ts'
 import { firstDueMs } from '../ledger/due.ts'
-import { peekFeed } from '../ledger/feed-state.ts'
+import { feedLagMs, peekFeed, type FeedState } from '../ledger/feed-state.ts'
+import { countQuarantined, type QuarantineCount } from '../ledger/quarantine.ts'
 import { pendingStates } from '../ledger/records.ts'
 import type { Redis } from '../redis/connection.ts'
 import { inspectSafety, usedMemoryBytes } from '../redis/safety.ts'
@@ -13,8 +14,10 @@ export interface SharedGaugesOptions {
   nowMs: number
   redis: Redis
   metrics: Metrics
-  books: Book[]
-  feeds: readonly { name: string; account: string; quotaReserve?: number | undefined }[]
+  books: readonly Book[]
+  /** The accounts of the configuration; the other books are of those that left it. */
+  accounts: readonly string[]
+  feeds: readonly GaugedFeed[]
   sinks: readonly string[]
   circuitOf: (sink: string) => Promise<SinkReading>
   isAccountPaused: (account: string) => Promise<boolean>
@@ -33,6 +36,13 @@ export interface SharedGaugesOptions {
   searchesRemaining?: ((account: string) => Promise<number | undefined>) | undefined
 }
 
+interface GaugedFeed {
+  name: string
+  account: string
+  /** How it is read at present: with which reserve of the quota, and whether all there is, as a sweep would. */
+  reading?: ((state: FeedState) => { quotaReserve: number; readsAll: boolean }) | undefined
+}
+
 interface SinkReading {
   state: 'closed' | 'open' | 'half_open' | 'disabled'
   lastSuccessMs: number | undefined
@@ -45,22 +55,41 @@ interface DigestReading {
   nextDueMs: number
 }
 
-export async function setSharedGauges(options: SharedGaugesOptions): Promise<void> {
-  const { books } = options
+export async function setSharedGauges(given: SharedGaugesOptions): Promise<void> {
+  const books = [...given.books] // accounts that left come and go
+  const options = { ...given, books }
   const accountings = await Promise.all(books.map(readAccounting))
+  const quarantines = await Promise.all(books.map((book) => countQuarantined(book)))
   await Promise.all([
     setRedis(options),
-    ...options.feeds.map((feed) => setFeed(options, feed, accountings)),
+    ...options.feeds.map((feed) => setFeed(options, feed, { accountings, quarantines })),
     ...options.sinks.map((sink) => setSink(options, sink, accountings)),
     ...removedSinks(options, accountings).map((sink) => setWaiting(options, sink, accountings)),
-    ...books.map((book) => setAccount(options, book.account)),
+    ...options.accounts.map((account) => setAccount(options, account)),
     ...options.sinks.map((sink) => setDigest(options, sink)),
   ])
+  setHoldings(options, accountings)
   setLedger(options)
   const { metrics, canaries = {}, silencesActive = 0 } = options
   metrics.silencesActive.set(silencesActive)
   for (const [sink, atMs] of Object.entries(canaries)) {
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
+  }
+}
+
+function setHoldings(
+  { books, accounts, feeds, metrics }: SharedGaugesOptions,
+  accountings: readonly Accounting[],
+): void {
+  for (const [index, { account }] of books.entries()) {
+    const { feeds: counted = {}, sinks = {} } = accountings[index] ?? {}
+    metrics.accountConfigured.set({ account }, accounts.includes(account) ? 1 : 0)
+    metrics.accountItemsPending.set({ account }, sumOf(Object.values(sinks).map(pendingOf)))
+    for (const [feed, { unaccounted }] of Object.entries(counted)) {
+      const isShown = feeds.some(({ name }) => name === feed)
+      if (unaccounted !== 0 && !isShown)
+        metrics.auditUnaccounted.set({ feed }, Math.abs(unaccounted))
+    }
   }
 }
 
@@ -90,28 +119,34 @@ function setLedger({ metrics, sinks, proof, keptBytes }: SharedGaugesOptions): v
 }
 
 async function setFeed(
-  { books, metrics, searchesRemaining, audits = {} }: SharedGaugesOptions,
-  { name, account, quotaReserve = 0 }: SharedGaugesOptions['feeds'][number],
-  accountings: Accounting[],
+  { books, metrics, searchesRemaining, audits = {}, nowMs }: SharedGaugesOptions,
+  { name, account, reading }: GaugedFeed,
+  read: { accountings: Accounting[]; quarantines: Record<string, QuarantineCount>[] },
 ): Promise<void> {
   const index = books.findIndex((book) => book.account === account)
   const book = books[index]
   const state = book && (await peekFeed(book, name, 0))
   const feed = { feed: name }
-  metrics.auditUnaccounted.set(feed, Math.abs(accountings[index]?.feeds[name]?.unaccounted ?? 0))
+  const { unaccounted = 0 } = read.accountings[index]?.feeds[name] ?? {}
+  metrics.auditUnaccounted.set(feed, Math.abs(unaccounted))
+  metrics.quarantineEntries.set(feed, read.quarantines[index]?.[name]?.open ?? 0)
   const audit = audits[name]
   if (audit) {
     metrics.auditMissing.set(feed, audit.missing)
     metrics.auditLastCompletedTimestampSeconds.set(feed, audit.endedAtMs / 1000)
   }
   if (!state) return
+  metrics.feedLagSeconds.set(feed, feedLagMs(state, nowMs) / 1000)
   metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
   metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
   metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
+  metrics.feedUnreadable.set(feed, state.unreadable ? 1 : 0)
   metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
-  const sweptMs = state.sweep.lastCompletedMs ?? 0
-  metrics.feedSweepLastCompletedTimestampSeconds.set(feed, sweptMs / 1000)
+  const { quotaReserve = 0, readsAll = false } = reading?.(state) ?? {}
+  const sweptMs = readsAll ? state.lastCaughtUpMs : state.sweep.lastCompletedMs
+  metrics.feedSweepLastCompletedTimestampSeconds.set(feed, (sweptMs ?? 0) / 1000)
   metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
+  metrics.feedPaused.set({ ...feed, reason: 'refused' }, state.refused ? 1 : 0)
   const remaining = (await searchesRemaining?.(account)) ?? Infinity
   metrics.feedPaused.set(
     { ...feed, reason: 'quota' },
@@ -175,6 +210,6 @@ async function setAccount(
   metrics.accountPaused.set({ account, reason: 'auth' }, isPaused ? 1 : 0)
 }
 
-function sumOf(counts: number[]): number {
+function sumOf(counts: readonly number[]): number {
   return counts.reduce((sum, count) => sum + count, 0)
 }

@@ -3,15 +3,12 @@
  * atomic commit, fenced by the feed's sequence. It never fetches and never sends.
  */
 import { randomUUID } from 'node:crypto'
-import { severityRank } from '../events/severity.ts'
+import { noSeverity, severityRank } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import type { Book } from '../ledger/book.ts'
 import { storedGathering, type Gathering, type MadeWork } from '../ledger/collecting.ts'
 import type { EndedWalk, Walk } from '../ledger/feed-state.ts'
 import type { Payload, StoredDecision } from '../ledger/records.ts'
-
-/** How long an item waits for its full event before the message goes without (ledger rules, Requests). */
-export const detailWaitMs = 20_000
 
 /** What is kept of a malformed item, characters; its mark covers the whole. */
 const maxRawLength = 16_384
@@ -22,8 +19,12 @@ export interface RoutedEvent {
   decisions: StoredDecision[]
   items: PlannedItem[]
   wantsDetail: boolean
-  /** Older than the feed's floor: marked and counted as `baseline`, nothing more. */
+  /** Created before the feed's start bound: a duplicate where it was marked as baseline. */
+  isBelow?: boolean
+  /** It is to be marked and counted as baseline, and nothing more. */
   isBaseline?: boolean
+  /** As that of a malformed item: had it been set aside before, its entry closes. */
+  identity?: string
   /** A leaked credential's likeness, where the feed recognises the same pair in other sources. */
   pair?: CredentialPair
   /** The leaked secret, encrypted; only where a sink reveals. */
@@ -79,10 +80,10 @@ export interface Page {
   /** The walk with its cursor after this page. */
   walk: Walk
   /**
-   * Set: the page belongs to the feed's sweep, which has a fence, a walk and times of its own. An event
-   * created before `lateBeforeMs` (the tail's position when the sweep began) that is new is late.
+   * Set: the page belongs to a rescan, which has a fence, a walk and times of its own. An event created
+   * before `lateBeforeMs` (the tail's position when the rescan began) that is new is late.
    */
-  sweep?: { lateBeforeMs: number | undefined }
+  rescan?: PageRescan | undefined
   /** Set: events that an audit missed, behind a fence of their own. The feed's walks stay where they are. */
   isRepair?: boolean
   /** When the request for this page left, wall clock ms. */
@@ -95,6 +96,14 @@ export interface Page {
   malformed: MalformedItem[]
 }
 
+export interface PageRescan {
+  place: 'recent' | 'long' | 'sweep'
+  lateBeforeMs: number | undefined
+  isSnapshot: boolean
+  /** Fields of the feed's state that are set when the walk was read to its end. */
+  fieldsAtEnd: [string, string][]
+}
+
 /** What became of a page's items. */
 export interface PageCounts {
   fetched: number
@@ -102,7 +111,7 @@ export interface PageCounts {
   duplicate: number
   quarantined: number
   baseline: number
-  /** Of the new: found by a sweep that looked behind the tail. */
+  /** Of the new: found by a rescan that looked behind the tail. */
   late: number
   /** Of the duplicates: more severe than before, routed again. */
   raised: number
@@ -167,15 +176,16 @@ function askOf(
   return {
     feed: page.feed,
     of: placeOf(page),
-    late_before: page.sweep?.lateBeforeMs,
+    late_before: page.rescan?.lateBeforeMs,
     seq: page.sequence,
     cid: randomUUID(),
     gen: page.generation,
     fp: page.walk.fingerprint,
-    ends: JSON.stringify(endOf(page.walk)),
+    ends: JSON.stringify(endOf(page)),
+    at_end: page.rescan?.fieldsAtEnd.flat() ?? [],
     horizon: book.horizonMs,
     retention: book.retention,
-    detail_wait: detailWaitMs,
+    detail_wait: book.detailWaitMs,
     requested: Math.floor(page.requestedAtMs),
     caught_up: page.isCaughtUp,
     known_ends: page.endsWhenKnown ?? false,
@@ -187,14 +197,16 @@ function askOf(
 }
 
 /** What is kept of a walk that was read to its end. */
-function endOf({ fingerprint, startedAtMs, span }: Walk): EndedWalk {
-  return { fingerprint, begunMs: startedAtMs, ...span }
+function endOf({ walk, rescan }: Page): EndedWalk {
+  const { fingerprint, startedAtMs, span } = walk
+  const isSnapshot = rescan?.isSnapshot === true
+  return { fingerprint, begunMs: startedAtMs, ...span, ...(isSnapshot && { isSnapshot }) }
 }
 
 /** Under which names the feed keeps the fence and the walk of the page. */
-function placeOf({ sweep, isRepair }: Page): string {
+function placeOf({ rescan, isRepair }: Page): string {
   if (isRepair) return 'repair_'
-  return sweep ? 'sweep_' : ''
+  return rescan ? `${rescan.place}_` : ''
 }
 
 function storedEvent(
@@ -203,21 +215,26 @@ function storedEvent(
   routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
-  const { event, decisions, items, wantsDetail, isBaseline = false, pair, inhibits = [] } = routed
+  const { event, decisions, items, wantsDetail, identity, pair } = routed
+  const { isBaseline = false, isBelow = isBaseline } = routed
   return {
     u: event.uid,
     rid: digests.recordId(event.uid),
+    q: identity && digests.recordId(identity),
     sv: event.severity,
     rk: severityRank(event.severity),
     ty: event.type,
-    seen: isBaseline ? digests.baselineMark(feed, event.uid) : digests.seenMark(feed, event.uid),
+    seen: digests.seenMark(feed, event.uid),
+    base: isBelow ? digests.baselineMark(feed, event.uid) : undefined,
     bl: isBaseline,
     ca: event.createdAtMs ?? undefined,
     cl: closedBy(event),
     l: labels,
     w: decisions,
+    ur: event.unread,
+    nr: event.severity === noSeverity,
     dt: wantsDetail,
-    ih: inhibits.map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
+    ih: (routed.inhibits ?? []).map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
     pr: pair && {
       id: pair.id,
       src: pair.source,

@@ -1,4 +1,4 @@
-/** What has to go so that the rest fits: the oldest settled first, unsettled never; and when to look (pure). */
+/** What has to go so that the rest fits: of each account the oldest settled first, unsettled never; and when to look (pure). */
 import type { KeepingNote } from './keeping-log.ts'
 
 /** What was weighed: bytes that cannot go, and bytes that can, by the minute in which they were settled. */
@@ -47,6 +47,31 @@ export function cutoffOf(weights: Weights, maxBytes: number): Cutoff | undefined
   }
   return { beforeMs, leftBytes }
 }
+
+/**
+ * How much each account may keep once all of them together exceed `maxBytes`: an equal share, and what the
+ * smaller ones leave over goes to the larger ones. What an account has not settled counts against its own share;
+ * beyond it, it is nobody else's loss.
+ */
+export function fairShareOf(accounts: readonly Weights[], maxBytes: number): number {
+  const sizes = accounts.map((weights) => {
+    return { bytes: totalOf(weights), leastBytes: weights.unsettledBytes }
+  })
+  let shareBytes = maxBytes / Math.max(1, sizes.length)
+  let tooMuchBytes = Math.max(shareBytes, ...sizes.map(({ bytes }) => bytes))
+  for (let step = 0; step < shareSteps; step += 1) {
+    const betweenBytes = (shareBytes + tooMuchBytes) / 2
+    const kept = sizes.map(({ bytes, leastBytes }) => {
+      return Math.max(leastBytes, Math.min(bytes, betweenBytes))
+    })
+    if (kept.reduce((sum, bytes) => sum + bytes, 0) <= maxBytes) shareBytes = betweenBytes
+    else tooMuchBytes = betweenBytes
+  }
+  return shareBytes
+}
+
+/** Halvings of the range in which the share lies: then it is exact to less than a byte. */
+const shareSteps = 60
 
 const shortestPauseMs = 60_000
 const longestPauseMs = 3_600_000

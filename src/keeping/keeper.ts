@@ -1,6 +1,7 @@
 /**
- * Keeps records and payloads within `retention.max_bytes`: the oldest settled ones go first, each with all
- * that is kept of it; what is not settled never goes. One replica at a time, in small steps.
+ * Keeps records, payloads and the quarantine within `retention.max_bytes`: of the accounts above their
+ * fair share the oldest settled ones go first, each with all that is kept of it; what is not settled never
+ * goes. One replica at a time, in small steps.
  */
 import { randomUUID } from 'node:crypto'
 import type { Book } from '../ledger/book.ts'
@@ -9,7 +10,15 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { cutoffOf, isWalkDue, noWeights, pauseOf, totalOf, type Weights } from './cutoff.ts'
+import {
+  cutoffOf,
+  fairShareOf,
+  isWalkDue,
+  noWeights,
+  pauseOf,
+  totalOf,
+  type Weights,
+} from './cutoff.ts'
 import { holdWalk, readKeepingNote, releaseWalk, writeKeepingNote } from './keeping-log.ts'
 import { trimBook, weighBook, type Trimmed } from './walks.ts'
 
@@ -67,15 +76,17 @@ async function keep(options: KeeperOptions, mayGoOn: () => Promise<boolean>): Pr
   const { books, maxBytes, redis, keys, clock } = options
   const before = await readKeepingNote(redis, keys)
   const usedBefore = await usedBytesOf(redis)
-  const weights = noWeights()
+  const weighed: Weighed[] = []
   for (const book of books) {
+    const weights = noWeights()
+    weighed.push({ book, weights })
     for await (const _page of weighBook(book, weights)) {
       if (!(await mayGoOn())) return
     }
   }
-  const weighedBytes = totalOf(weights)
-  if (!(await trim(options, weights, mayGoOn))) return
-  const bytes = cutoffOf(weights, maxBytes)?.leftBytes ?? weighedBytes
+  const weighedBytes = sumOf(weighed)
+  const bytes = weighedBytes > maxBytes ? await trim(options, weighed, mayGoOn) : weighedBytes
+  if (bytes === undefined) return
   const nowMs = Math.floor(clock.now())
   const grown = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
   const dueAtMs = Math.floor(nowMs + pauseOf(bytes, maxBytes, grown))
@@ -83,33 +94,61 @@ async function keep(options: KeeperOptions, mayGoOn: () => Promise<boolean>): Pr
   await writeKeepingNote(redis, keys, { endedAtMs: nowMs, bytes, maxBytes, usedBytes, dueAtMs })
 }
 
-/** False: broken off. */
+interface Weighed {
+  book: Book
+  weights: Weights
+}
+
+function sumOf(weighed: readonly Weighed[]): number {
+  return weighed.reduce((sum, { weights }) => sum + totalOf(weights), 0)
+}
+
+/** Resolves with what is left of all accounts; undefined: broken off. */
 async function trim(
-  { books, maxBytes, logger, onTrimmed }: KeeperOptions,
-  weights: Weights,
+  options: KeeperOptions,
+  weighed: readonly Weighed[],
   mayGoOn: () => Promise<boolean>,
-): Promise<boolean> {
-  const cutoff = cutoffOf(weights, maxBytes)
-  if (!cutoff) return true
-  const sum = { stories: 0, payloads: 0 }
-  for (const book of books) {
-    for await (const trimmed of trimBook(book, cutoff.beforeMs)) {
-      onTrimmed(trimmed)
-      sum.stories += trimmed.stories
-      sum.payloads += trimmed.payloads
-      if (!(await mayGoOn())) return false
-    }
-  }
-  const { beforeMs, leftBytes } = cutoff
-  const fields = {
-    ...sum,
-    settledBefore: new Date(beforeMs).toISOString(),
-    bytes: leftBytes,
+): Promise<number | undefined> {
+  const { maxBytes, logger } = options
+  const shareBytes = fairShareOf(
+    weighed.map(({ weights }) => weights),
     maxBytes,
+  )
+  let bytes = 0
+  for (const account of weighed) {
+    const left = await trimAccount(options, account, { shareBytes, mayGoOn })
+    if (left === undefined) return undefined
+    bytes += left
   }
-  if (leftBytes <= maxBytes) logger.info(fields, 'the oldest settled events were dropped')
-  else logger.warn(fields, 'more than retention.max_bytes is not settled: nothing else can go')
-  return true
+  if (bytes > maxBytes) {
+    const said = 'more than retention.max_bytes is not settled: nothing else can go'
+    logger.warn({ bytes, maxBytes }, said)
+  }
+  return bytes
+}
+
+async function trimAccount(
+  { onTrimmed, logger }: KeeperOptions,
+  { book, weights }: Weighed,
+  { shareBytes, mayGoOn }: { shareBytes: number; mayGoOn: () => Promise<boolean> },
+): Promise<number | undefined> {
+  const cutoff = cutoffOf(weights, shareBytes)
+  if (!cutoff) return totalOf(weights)
+  const sum = { stories: 0, payloads: 0, quarantined: 0 }
+  for await (const trimmed of trimBook(book, cutoff.beforeMs)) {
+    onTrimmed(trimmed)
+    sum.stories += trimmed.stories
+    sum.payloads += trimmed.payloads
+    sum.quarantined += trimmed.quarantined
+    if (!(await mayGoOn())) return undefined
+  }
+  const { beforeMs, leftBytes: bytes } = cutoff
+  const settledBefore = new Date(beforeMs).toISOString()
+  logger.info(
+    { account: book.account, ...sum, settledBefore, bytes, shareBytes: Math.floor(shareBytes) },
+    'the oldest settled events were dropped',
+  )
+  return bytes
 }
 
 async function usedBytesOf(redis: Redis): Promise<number> {

@@ -23,19 +23,29 @@ export async function* weighBook(book: Book, weights: Weights): AsyncGenerator<v
     }
     yield
   }
+  const entries = (await book.run('weigh-quarantine')) as number[]
+  for (let at = 0; at < entries.length; at += 2) {
+    addSettled(weights, entries[at] ?? 0, entries[at + 1] ?? 0)
+  }
 }
 
 export interface Trimmed {
   stories: number
   payloads: number
+  /** Entries of the quarantine. */
+  quarantined: number
 }
 
-/** Drops what was settled before then; yields what each page dropped. */
+/** Drops what was settled, or set aside, before then; yields what each page dropped. */
 export async function* trimBook(book: Book, beforeMs: number): AsyncGenerator<Trimmed> {
   for await (const ids of pagesOf(book)) {
     const asked = [Math.floor(beforeMs), book.horizonMs, ...ids]
     const answer = await book.run('trim-records', ...asked)
     const [stories, payloads] = answer as [number, number]
-    yield { stories, payloads }
+    yield { stories, payloads, quarantined: 0 }
+  }
+  for (let quarantined = 1; quarantined > 0;) {
+    quarantined = Number(await book.run('trim-quarantine', Math.floor(beforeMs)))
+    if (quarantined > 0) yield { stories: 0, payloads: 0, quarantined }
   }
 }

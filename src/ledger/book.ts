@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
+import { defaultTimings } from '../runtime/timings.ts'
 import type { LedgerConfig } from './config.ts'
 import { createDigests, type Digests } from './digests.ts'
 
@@ -16,11 +17,15 @@ export interface Book {
   readonly horizonMs: number
   /** As the scripts take it. */
   readonly retention: { story: number; payload: number }
+  /** How long an item waits for its full event before the message goes without. */
+  readonly detailWaitMs: number
   key(...parts: string[]): string
   /** Runs a ledger script on this account's keys. */
   run: (script: string, ...args: (string | number)[]) => Promise<unknown>
   /** Runs one whose reply is JSON of the shape T. */
   ask: <T>(script: string, ...args: (string | number)[]) => Promise<T>
+  /** Whether an account has a ledger in this Redis; none: an operator discarded it. */
+  hasLedger: (account: string) => Promise<boolean>
 }
 
 export interface BookOptions {
@@ -28,11 +33,38 @@ export interface BookOptions {
   keys: Keys
   account: string
   config: LedgerConfig
+  detailWaitMs?: number
 }
 
-export async function openBook({ redis, keys, account, config }: BookOptions): Promise<Book> {
+/** Makes the book of an account where there is none; the account is registered first. */
+export async function openBook(options: BookOptions): Promise<Book> {
+  const { redis, keys, account } = options
+  await registerAccount(options)
+  await redis.set(keys.account(account, 'mark-key'), randomBytes(32).toString('hex'), 'NX')
+  const book = await reopenBook(options)
+  if (!book) throw new Error('the ledger key vanished while it was being read')
+  return book
+}
+
+/** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
+async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
+  const [seconds] = await redis.time()
+  await redis.hsetnx(keys.shared('accounts'), `${account}|since`, Number(seconds) * 1000)
+}
+
+/** Makes nothing: undefined for an account that has no book. */
+export async function reopenBook({
+  redis,
+  keys,
+  account,
+  config,
+  detailWaitMs = defaultTimings.detailWaitMs,
+}: BookOptions): Promise<Book | undefined> {
   const key = (...parts: string[]): string => keys.account(account, ...parts)
-  const digests = createDigests(await markKey(redis, key('mark-key')))
+  const markKey = await redis.get(key('mark-key'))
+  if (markKey === null) return undefined
+  // the account's digest key, made once; every replica reads the same
+  const digests = createDigests(Buffer.from(markKey, 'hex'))
   // scripts use the first; the second, which never exists, makes a Cluster whose slot moves say "try
   // again" until it has: a script that names one key would run where half of the ledger is
   const names = [key(), key('moved')]
@@ -44,17 +76,11 @@ export async function openBook({ redis, keys, account, config }: BookOptions): P
     digests,
     horizonMs: config.dedupeHorizonMs,
     retention: { story: config.storyRetentionMs, payload: config.payloadRetentionMs },
+    detailWaitMs,
     key,
     run,
     ask: async <T>(script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await run(script, ...args))) as T,
+    hasLedger: async (other) => (await redis.exists(keys.account(other, 'mark-key'))) === 1,
   }
-}
-
-/** The account's digest key, made once; every replica reads the same. */
-async function markKey(redis: Redis, name: string): Promise<Buffer> {
-  await redis.set(name, randomBytes(32).toString('hex'), 'NX')
-  const text = await redis.get(name)
-  if (text === null) throw new Error('the ledger key vanished while it was being read')
-  return Buffer.from(text, 'hex')
 }

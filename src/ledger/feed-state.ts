@@ -1,4 +1,4 @@
-/** A feed's place in the ledger: its walk, its floor, its fence and its times. */
+/** A feed's place in the ledger: its walks, its floor, its fences and its times. */
 import type { Book } from './book.ts'
 
 /** `again`: a walk that begins anew by plan, such as a sweep; the others are told as resets. */
@@ -24,8 +24,12 @@ export interface Walk {
   span?: WalkSpan
   /** From when on this request was read, by this walk and those before it; ms. */
   readsFromMs?: number
-  /** What a feed type keeps of its way besides the cursor; changes from page to page. */
+  /** What a feed type or a rescan keeps of its way besides the cursor; changes from page to page. */
   notes?: Record<string, unknown>
+  /** Of a tail: what it left for a rescan to read; `id` names it. Undefined of walks of 0.4. */
+  behind?: { id: string; fromMs: number; toMs: number }
+  /** A digest of a cursor of this pass, to notice where cursors lead round in a circle. */
+  passed?: { anchor: string; steps: number; limit: number }
 }
 
 /** Both ends included, ms. */
@@ -52,21 +56,61 @@ export interface FeedState {
   isBackfilling: boolean
   /** The walk was read to its end by the last page. */
   isEnded: boolean
-  sweep: SweepState
+  /** Reads the whole window again, and what a tail left behind it. */
+  sweep: ScanState
+  /** Reads the near past again and again. */
+  recent: ScanState
+  /** Reads the longer windows between those two. */
+  long: ScanState
+  rescans: RescanTimes
+  /** How many late events were at most so old when they were found: 1m, 10m, 1h, 1d, 7d, more. */
+  lateness: Record<string, number>
   /** The fence of repairs. */
   repairSequence: number
+  /** Half or more of its last page with items could not be read; undefined: it could. */
+  unreadable: Unreadable | undefined
+  /** Whether the account's quarantine holds anything; false where nobody looked. */
+  hasQuarantine: boolean
   /** Why an operator paused it; undefined: it is not paused. */
   paused: { reason: string; sinceMs: number } | undefined
+  /** Why it stopped: the service refuses what it asks for; undefined: it does not. */
+  refused: { reason: string; sinceMs: number } | undefined
+}
+
+/** A feed of which half or more cannot be read, by its last page with items. */
+export interface Unreadable {
+  sinceMs: number
+  /** Items of that page, and how many of them could not be read. */
+  shown: number
+  unread: number
+  /** Of the first of them. */
+  problem: string
 }
 
 /** A walk that was read to its end: its request, when it began, and what it read. */
 export interface EndedWalk extends Partial<WalkSpan> {
   fingerprint: string
   begunMs: number
+  /** It read only what a tail had left behind it, not the whole window. */
+  isSnapshot?: boolean
 }
 
-/** The feed's other walk, which re-reads what the tail has passed; its fence is its own. */
-export interface SweepState {
+/** What rescans have read. */
+export interface RescanTimes {
+  /** The tail's `behind` that was read. */
+  snapshotOf: string | undefined
+  /** When each window of the ladder was last read, by the beginning of that scan, ms; see rescan.ts. */
+  rungMs: (number | undefined)[]
+  /** Up to when the feed was read by match time, ms of the service's clock. */
+  matched: { fingerprint: string; toMs: number } | undefined
+  /** Events created in a week, by the last scan of the whole window. */
+  perWeek: number | undefined
+  /** When the feed was first polled; undefined of feeds of 0.4. */
+  firstPollMs: number | undefined
+}
+
+/** A walk of a rescan, which re-reads what the tail has passed; its fence is its own. */
+export interface ScanState {
   sequence: number
   generation: number
   /** The walk of the sweep that runs, or of the last one that ended. */
@@ -96,6 +140,14 @@ export async function peekFeed(
   return fields['floor'] === undefined ? undefined : stateOf(nowMs, fields)
 }
 
+/** How far a feed lags: since it was last read to its end, before that since it was first polled. */
+export function feedLagMs(
+  { lastCaughtUpMs, rescans, walk }: Pick<FeedState, 'lastCaughtUpMs' | 'rescans' | 'walk'>,
+  nowMs: number,
+): number {
+  return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? walk?.startedAtMs ?? nowMs))
+}
+
 /** Moves the floor and begins a new walk there; what is marked as seen is not sent again. */
 export async function rewindFeed(book: Book, feed: string, floorMs: number): Promise<void> {
   await book.run('rewind-feed', feed, Math.floor(floorMs))
@@ -112,42 +164,83 @@ export async function pauseFeed(
   else await book.redis.hset(name, 'paused', JSON.stringify(pause))
 }
 
+/** Notes that the service refuses what the feed asks for, or no longer does; whether that is news. */
+export async function noteRefusal(
+  book: Book,
+  feed: string,
+  refused: FeedState['refused'],
+): Promise<boolean> {
+  const name = book.key('feed', feed)
+  if (refused === undefined) return (await book.redis.hdel(name, 'refused')) === 1
+  return (await book.redis.hsetnx(name, 'refused', JSON.stringify(refused))) === 1
+}
+
 function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
   const number = (name: string): number | undefined =>
     fields[name] === undefined ? undefined : Number(fields[name])
+  const walk = parseJson<Walk>(fields['walk'])
   return {
     nowMs,
     sequence: number('seq') ?? 0,
     generation: number('gen') ?? 0,
     floorMs: number('floor') ?? nowMs,
-    walk: fields['walk'] === undefined ? undefined : parseWalk(fields['walk']),
-    isRewound: fields['walk'] === undefined && fields['rewound'] !== undefined,
+    walk,
+    isRewound: (number('rewound') ?? 0) > (walk?.startedAtMs ?? 0),
     newestMs: number('newest'),
     lastSuccessMs: number('success'),
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',
     isEnded: fields['ended'] === '1',
     repairSequence: number('repair_seq') ?? 0,
-    sweep: {
-      sequence: number('sweep_seq') ?? 0,
-      generation: number('sweep_gen') ?? 0,
-      walk: fields['sweep_walk'] === undefined ? undefined : parseWalk(fields['sweep_walk']),
-      isDone: fields['sweep_done'] === '1',
-      lastCompletedMs: number('sweep_completed'),
-      lastEnded: parseEnded(fields['sweep_completed_walk']),
+    sweep: scanState('sweep_', fields),
+    recent: scanState('recent_', fields),
+    long: scanState('long_', fields),
+    rescans: {
+      snapshotOf: fields['snapshot_of'],
+      rungMs: rungTimes(fields),
+      matched: parseJson(fields['matched']),
+      perWeek: number('per_week'),
+      firstPollMs: number('first_poll'),
     },
-    paused: fields['paused'] === undefined ? undefined : parsePause(fields['paused']),
+    lateness: Object.fromEntries(
+      Object.entries(fields)
+        .filter(([name]) => name.startsWith('late:'))
+        .map(([name, count]) => [name.slice('late:'.length), Number(count)]),
+    ),
+    unreadable:
+      fields['unreadable'] === undefined ? undefined : parseUnreadable(fields['unreadable']),
+    hasQuarantine: fields['quarantined'] === '1',
+    paused: parseJson(fields['paused']),
+    refused: parseJson(fields['refused']),
   }
 }
 
-function parseEnded(text: string | undefined): EndedWalk | undefined {
-  return text === undefined ? undefined : (JSON.parse(text) as EndedWalk)
+function parseUnreadable(text: string): Unreadable {
+  const { since, ...about } = JSON.parse(text) as Omit<Unreadable, 'sinceMs'> & { since: number }
+  return { sinceMs: since, ...about }
 }
 
-function parseWalk(text: string): Walk {
-  return JSON.parse(text) as Walk
+function scanState(place: string, fields: Record<string, string>): ScanState {
+  const field = (name: string): string | undefined => fields[place + name]
+  const completed = field('completed')
+  return {
+    sequence: Number(field('seq') ?? 0),
+    generation: Number(field('gen') ?? 0),
+    walk: parseJson(field('walk')),
+    isDone: field('done') === '1',
+    lastCompletedMs: completed === undefined ? undefined : Number(completed),
+    lastEnded: parseJson(field('completed_walk')),
+  }
 }
 
-function parsePause(text: string): FeedState['paused'] {
-  return JSON.parse(text) as FeedState['paused']
+function rungTimes(fields: Record<string, string>): (number | undefined)[] {
+  const times: (number | undefined)[] = []
+  for (const [name, value] of Object.entries(fields)) {
+    if (name.startsWith('rung:')) times[Number(name.slice('rung:'.length))] = Number(value)
+  }
+  return times
+}
+
+function parseJson<T>(text: string | undefined): T | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as T)
 }

@@ -25,6 +25,13 @@ export async function confirmGeneration(
   return number === 0 ? undefined : number
 }
 
+/** Whether some replica runs, or did a minute ago. */
+export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
+  const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
+  const [seconds] = await redis.time()
+  return Number(seconds) * 1000 - confirmedMs < desertedAfterMs
+}
+
 /** The hash that is active or was last; undefined: none ever was. */
 export async function activeHash(redis: Redis, keys: Keys): Promise<string | undefined> {
   return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined

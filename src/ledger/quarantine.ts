@@ -36,6 +36,30 @@ export async function findQuarantined(book: Book, uid: string): Promise<Quaranti
   return { feed: stored.feed, atMs: stored.at, problem: stored.problem, raw: stored.raw }
 }
 
+/** What of a feed stands in the quarantine. */
+export interface QuarantineCount {
+  /** Open entries, a thousand at most over all feeds of the account. */
+  open: number
+  /** Of these: set aside since the time that was asked about. */
+  fresh: number
+  newestMs: number
+}
+
+/** By the feed that set them aside; a feed without any is left out. `sinceMs`: from when one is fresh. */
+export async function countQuarantined(
+  book: Book,
+  sinceMs = 0,
+): Promise<Record<string, QuarantineCount>> {
+  const since = Math.floor(sinceMs)
+  const told = (await book.run('count-quarantine', book.retention.story, since)) as string[]
+  const counts = Object.create(null) as Record<string, QuarantineCount> // no feed's name is inherited
+  for (let at = 0; at < told.length; at += 4) {
+    const [feed = '', open, fresh, newest] = told.slice(at, at + 4)
+    counts[feed] = { open: Number(open), fresh: Number(fresh), newestMs: Number(newest) }
+  }
+  return counts
+}
+
 const readAtOnce = 50
 
 /** Every open entry whose id begins so, newest first; there are a thousand at most. */

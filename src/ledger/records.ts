@@ -59,6 +59,8 @@ export interface Sighting {
   labels: Record<string, string>
   /** The routes that took it: name, path from the root, matchers that held. */
   decisions: StoredDecision[]
+  /** Fields that came in a form that could not be read, by the service's names. */
+  unread?: string[]
 }
 
 export interface StoredDecision {
@@ -149,7 +151,14 @@ interface StoredRecord {
   ty: string
   sv: string
   t: number
-  f: { f: string; at: number; sv: string; l: Record<string, string>; w: StoredDecision[] }[]
+  f: {
+    f: string
+    at: number
+    sv: string
+    l: Record<string, string>
+    w: StoredDecision[]
+    ur?: string[]
+  }[]
   i: StoredItem[] | Record<string, never>
   cl?: 'ignored' | 'remediated'
   ag?: { n: number; s: string[] | Record<string, never> }
@@ -216,6 +225,36 @@ export async function* scanRecords(book: Book): AsyncGenerator<LedgerRecord> {
   }
 }
 
+/** The id of a delivery: `e…` of one event, `b…` of a sealed message of several. */
+export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
+
+/**
+ * The items that went, or are to go, under a delivery's id. Reads every record of the book: the id of one
+ * event is a digest that is stored nowhere, and a sealed message is forgotten once it is settled.
+ */
+export async function* itemsOfDelivery(
+  book: Book,
+  id: string,
+): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
+  const isSealed = id.startsWith('b')
+  const sealedIn = id.slice(1)
+  const seen = new Set<string>()
+  for await (const ids of scanRecordIds(book)) {
+    const texts = await book.redis.mget(ids.map((one) => book.key('rec', one)))
+    for (const [i, text] of texts.entries()) {
+      if (!text || (isSealed && !text.includes(`"b":"${sealedIn}"`))) continue
+      const record = parseRecord(book.account, ids[i] ?? '', text)
+      const item = record.items.find((one) =>
+        isSealed ? one.sealedIn === sealedIn : one.id === id,
+      )
+      if (item === undefined || seen.has(record.recordId)) continue
+      seen.add(record.recordId)
+      yield { record, item }
+      if (!isSealed) return
+    }
+  }
+}
+
 /** Some hundred at a time; one may come twice. */
 export async function* scanRecordIds(book: Book): AsyncGenerator<string[]> {
   const start = book.key('rec', '')
@@ -244,6 +283,7 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
       severity: sight.sv,
       labels: sight.l,
       decisions: listOf(sight.w).map((decision) => ({ ...decision, why: listOf(decision.why) })),
+      ...(sight.ur && { unread: sight.ur }),
     })),
     items: items.map((item, index) => parseItem(account, stored.u, item, index)),
     closed: stored.cl,

@@ -13,8 +13,8 @@ export interface PlacedItem {
 /** `busy`: on its way just now (or, to be resent, not settled yet); `other`: not in such a state any more. */
 export type Redirected = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
 
-/** Every item of a sink that is not final; a scan of the whole book. */
-export async function* pendingItems(book: Book, sink: string): AsyncGenerator<PlacedItem> {
+/** Every item of a sink, or of all, that is not final; a scan of the whole book. */
+export async function* pendingItems(book: Book, sink?: string): AsyncGenerator<PlacedItem> {
   for await (const record of scanRecords(book)) {
     yield* placedIn(record, sink).filter(({ item }) =>
       (pendingStates as readonly string[]).includes(item.state),
@@ -46,10 +46,10 @@ function wentToFallback({ state, rule = '' }: Pick<Item, 'state' | 'rule'>): boo
   return state === 'diverted' && rule.startsWith(fallbackWord)
 }
 
-function placedIn(record: LedgerRecord, sink: string): PlacedItem[] {
+function placedIn(record: LedgerRecord, sink: string | undefined): PlacedItem[] {
   return record.items
-    .filter((item) => item.sink === sink)
-    .map((item) => ({ ref: `i:${record.recordId}:${item.index}:${sink}`, record, item }))
+    .filter((item) => sink === undefined || item.sink === sink)
+    .map((item) => ({ ref: `i:${record.recordId}:${item.index}:${item.sink}`, record, item }))
 }
 
 export interface MoveTarget {

@@ -1,6 +1,6 @@
 /** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
 import { inertLine } from './inert-line.ts'
-import { messageLimits } from './message.ts'
+import { messageLimits, safeLink } from './message.ts'
 import type { DigestFacts, Summary } from './summary.ts'
 import { typeLabel } from './type-label.ts'
 
@@ -10,12 +10,13 @@ export interface Coverage {
   statement: string | null
   /** "2026-11-20 16:00 to 2026-11-21 08:00". */
   window: string
-  /** Those that are behind first; at most `maxFeeds`. */
+  /** Those that are behind, or showed what cannot be read, first; at most `maxFeeds`. */
   feeds: { feed: string; text: string; isBehind: boolean }[]
   moreFeeds: number
   /** "4 held", "2 suppressed"; what the window's messages do not list. */
   left: string[]
-  alreadySent: { severity: string; typeLabel: string; uid: string; time: string }[]
+  /** Worst first; the title of what is no longer kept is its type and uid. */
+  alreadySent: { severity: string; title: string; link: string | null; time: string }[]
   moreAlreadySent: number
 }
 
@@ -28,24 +29,26 @@ const maxFeedAlarms = 5
 
 export function coverageOf(summary: Summary, digest: DigestFacts, timeIn: TimeIn): Coverage {
   const behind = digest.feeds.filter(({ isBehind }) => isBehind)
-  const feeds = [...behind, ...digest.feeds.filter(({ isBehind }) => !isBehind)]
+  const unreadable = digest.feeds.filter(isUnread)
+  const first = [...new Set([...behind, ...unreadable])]
+  const feeds = [...first, ...digest.feeds.filter((feed) => !first.includes(feed))]
   const shown = feeds.slice(0, maxFeeds)
   const sent = digest.alreadySent.slice(0, maxAlreadySent)
   return {
-    alarms: alarmsOf(behind, digest, timeIn),
+    alarms: [...alarmsOf(behind, digest, timeIn), ...unreadAlarms(unreadable)],
     statement: statementOf(summary, digest, behind.length),
     window: `${timeIn(digest.fromMs)} to ${timeIn(digest.toMs)}`,
     feeds: shown.map((feed) => ({
       feed: nameOf(feed),
       text: feedInWords(feed, timeIn),
-      isBehind: feed.isBehind,
+      isBehind: feed.isBehind || isUnread(feed),
     })),
     moreFeeds: feeds.length - shown.length,
     left: leftOf(digest),
-    alreadySent: sent.map(({ severity, type, uid, sentAtMs }) => ({
+    alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, link = null }) => ({
       severity: inertLine(severity, messageLimits.severity),
-      typeLabel: typeLabel(type),
-      uid: inertLine(uid, messageLimits.name),
+      title: inertLine(title ?? `${typeLabel(type)}: ${uid}`, messageLimits.title),
+      link: safeLink(link),
       time: timeIn(sentAtMs),
     })),
     moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),
@@ -71,10 +74,37 @@ function alarmOf(feed: Feed, timeIn: TimeIn): string {
     : `Feed ${nameOf(feed)} is behind: events after ${timeIn(sinceMs)} may be missing here.`
 }
 
-function feedInWords({ lastCaughtUpMs }: Feed, timeIn: TimeIn): string {
-  return lastCaughtUpMs === null
-    ? 'not read to its end yet'
-    : `read to its end at ${timeIn(lastCaughtUpMs)}`
+function feedInWords(feed: Feed, timeIn: TimeIn): string {
+  const { lastCaughtUpMs, quarantined, hasLeft = false } = feed
+  const never = hasLeft ? 'never read to its end' : 'not read to its end yet'
+  const { open = 0 } = quarantined ?? {}
+  return [
+    ...(hasLeft ? ['not configured any more'] : []),
+    lastCaughtUpMs === null ? never : `read to its end at ${timeIn(lastCaughtUpMs)}`,
+    ...(open > 0 ? [`${open} in the quarantine`] : []),
+  ].join('; ')
+}
+
+/** Something of the window could not be read, or cannot be just now. */
+function isUnread({ quarantined, isUnreadable = false }: Feed): boolean {
+  return isUnreadable || (quarantined?.fresh ?? 0) > 0
+}
+
+function unreadAlarms(feeds: readonly Feed[]): string[] {
+  const shown = feeds.slice(0, maxFeedAlarms)
+  const more = feeds.length - shown.length
+  const list = '"tocsin quarantine list" shows which'
+  return [
+    ...shown.map((feed) => {
+      const { fresh = 0 } = feed.quarantined ?? {}
+      const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${nameOf(feed)}`
+      const whole = `Half or more of what feed ${nameOf(feed)} shows cannot be read`
+      return feed.isUnreadable === true
+        ? `${whole}, so events are missing here; ${list}.`
+        : `${some} could not be read and ${fresh === 1 ? 'is' : 'are'} missing here; ${list}.`
+    }),
+    ...(more > 0 ? [`${more} more feeds showed what cannot be read; they are listed below.`] : []),
+  ]
 }
 
 function nameOf({ feed }: Feed): string {
@@ -87,7 +117,9 @@ function statementOf({ total }: Summary, digest: DigestFacts, behind: number): s
   const isKnown = digest.feeds.length > 0 && behind === 0
   const { held, suppressed, dead, diverted = 0, alreadySentTotal } = digest
   const isKept = held + suppressed + dead + diverted + alreadySentTotal > 0
-  if (behind > 0) return 'Nothing is listed, which does not mean that nothing happened.'
+  if (behind > 0 || digest.feeds.some(isUnread)) {
+    return 'Nothing is listed, which does not mean that nothing happened.'
+  }
   if (isKept) return 'Nothing is left to list; see below for what went another way.'
   return isKnown
     ? 'Nothing new, and every feed was read to its end.'

@@ -141,6 +141,11 @@ export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => `"${inertCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
 }
 
+/** Whether a spreadsheet would run `text`, or not show it as it is, so that its cell is changed. */
+export function isChangedInCsv(text: string): boolean {
+  return inertCell(text) !== text
+}
+
 /** Half and full width: Excel takes both. */
 const formulaStart = /^(["'`\s]*)(?=[=+\-@＝＋－＠])/u
 /** Where the semicolon separates cells, as it does for Excel in much of Europe, it begins one. */

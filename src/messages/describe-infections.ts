@@ -1,10 +1,15 @@
+import { maskSecret } from '../events/mask-secret.ts'
 import {
   around,
   codeFact,
+  firstOf,
+  hostIn,
   joined,
+  listFact,
   textFact,
   timeFact,
   type Description,
+  type Fact,
   type Subject,
 } from './description.ts'
 
@@ -12,52 +17,145 @@ const hostEntry =
   /^(?:host ?name|host|computer(?: ?name)?|machine(?: ?name)?|pc ?name)\s*[:=]\s*(\S.*)$/iu
 
 /** A log that an information stealer took from a machine. Old servers say `user_information`. */
-export function describeStealerLog({ event, fields }: Subject): Description {
+export function describeStealerLog(subject: Subject): Description {
+  const { event, fields } = subject
   const ofVictim = (key: string): string | null =>
     fields.text(`victim_information.${key}`, `user_information.${key}`)
   const malware = fields.text('malware_information.malware_family')
   const host = hostName(fields.list('victim_information.hardware', 'user_information.hardware'))
   const country = ofVictim('country_code')
-  const machine = joined([host ?? ofVictim('username'), around('(', country, ')')], ' ')
+  const machine = joined(
+    [host ?? around('user ', ofVictim('username')), around('(', country, ')')],
+    ' ',
+  )
+  const stolen = stolenLogins(subject)
+  const on = joined([malware, machine], host === null ? ', ' : ' on ')
   return {
     typeLabel: 'Stealer log',
-    headline: joined([malware ?? 'infection', around('on ', machine)], ' '),
+    headline: stolen.headline ?? on,
+    tail: stolen.headline === null ? around('in ', event.source) : around(', ', on),
     facts: [
+      ...stolen.facts,
       textFact('Malware', malware),
       timeFact('Infected', infectedAt(fields)),
       codeFact('Host', host),
-      codeFact('User', ofVictim('username')),
+      codeFact('Windows user', ofVictim('username')),
       textFact('Country', country),
       textFact('System', ofVictim('os')),
       codeFact('IP address', ofVictim('ip_address')),
-      codeFact('Hardware id', ofVictim('hwid')),
+      textFact('Source', event.source),
       countFact('Credentials', fields.count('credentials')),
       countFact('Cookies', fields.count('cookies')),
-      textFact('Source', event.source),
+      codeFact('Hardware id', ofVictim('hwid')),
     ],
   }
 }
 
-/** An infected machine for sale. */
-export function describeBot({ event, fields }: Subject): Description {
+/** An infected machine for sale. Markets say what is in it, seldom whose account. */
+export function describeBot(subject: Subject): Description {
+  const { event, fields } = subject
   const price = joined([fields.text('price'), fields.text('currency')], ' ')
-  const place = joined(
-    [fields.text('victim_information.country_code'), fields.text('victim_information.isp')],
-    ', ',
-  )
+  const country = fields.text('victim_information.country_code')
+  const isp = fields.text('victim_information.isp')
+  const name = fields.text('name')
+  const stolen = stolenLogins(subject)
   return {
     typeLabel: 'Bot for sale',
-    headline: joined([fields.text('name') ?? 'infected machine', around('in ', place)], ' '),
+    headline: stolen.headline ?? name,
+    tail: joined(
+      [
+        around('on a machine in ', joined([country, isp], ', ')),
+        around('for ', price),
+        around('at ', event.source),
+      ],
+      ' ',
+    ),
     facts: [
+      ...stolen.facts,
+      textFact('Market', event.source),
       textFact('Price', price),
-      textFact('Country', fields.text('victim_information.country_code')),
-      textFact('Provider', fields.text('victim_information.isp')),
+      codeFact('Bot', name),
+      textFact('Country', country),
+      textFact('Provider', isp),
       textFact('System', fields.text('victim_information.os')),
       timeFact('Installed', fields.time('victim_information.installed_at')),
       textFact('Seller', fields.text('actor.name', 'actor.id')),
-      textFact('Market', event.source),
       codeFact('Page', fields.text('url')),
     ],
+  }
+}
+
+/** A browser's cookie, stolen: who has it is signed in. Its value is never shown. */
+export function describeCookie(subject: Subject): Description {
+  const { event, fields } = subject
+  const name = fields.text('name', 'cookie_name', 'cookies.name')
+  const site = fields.text('host_key', 'domain', 'host') ?? siteNames(subject)[0] ?? null
+  return {
+    typeLabel: 'Stolen cookie',
+    headline: joined([around('', name, site === null ? '' : ' of'), site], ' '),
+    tail: around('in ', event.source),
+    facts: [
+      codeFact('Cookie', name),
+      codeFact('Site', site),
+      textFact('Source', event.source),
+      timeFact('Expires', fields.time('expires_utc', 'cookies.expires_utc')),
+    ],
+    isOwnWords: true,
+  }
+}
+
+interface StolenLogins {
+  /** "joe@acme.com and 2 more at login.acme.com"; null where none is known. */
+  headline: string | null
+  /** Accounts, login page, masked password. */
+  facts: (Fact | null)[]
+}
+
+/** What matched, else of the full event the logins that are ours, else its first ones. */
+function stolenLogins(subject: Subject): StolenLogins {
+  const { fields } = subject
+  const matched = {
+    accounts: fields.matched('username', 'user', 'login', 'email', 'emails', 'identity_name'),
+    sites: siteNames(subject),
+    password: fields.matched('password')[0] ?? null,
+  }
+  const hasMatched = matched.accounts.length + matched.sites.length > 0
+  const { accounts, sites, password } = hasMatched ? matched : loginsInDetail(subject)
+  const site = firstOf([...new Set(sites.map(hostIn))])
+  return {
+    headline: joined([firstOf(accounts), site], ' at '),
+    facts: [
+      listFact(accounts.length > 1 ? 'Accounts' : 'Account', accounts, 'code'),
+      listFact(sites.length > 1 ? 'Login pages' : 'Login page', sites, 'code'),
+      codeFact('Password', password === null ? null : maskSecret(password)),
+    ],
+  }
+}
+
+function siteNames({ fields }: Subject): string[] {
+  return fields.matched('url', 'urls', 'resources', 'host_key', 'host', 'domain', 'domains')
+}
+
+/** Of the older full event: `credentials[{url, username, password, application}]`. */
+function loginsInDetail({ event, fields }: Subject): {
+  accounts: string[]
+  sites: string[]
+  password: string | null
+} {
+  const logins = fields.items('credentials').map((login) => ({
+    account: login.text('username') ?? '',
+    site: login.text('url') ?? '',
+    password: login.text('password'),
+  }))
+  const ours = event.identifiers.map(({ name }) => name.toLowerCase()).filter((name) => name !== '')
+  const isOurs = (login: { account: string; site: string }): boolean =>
+    ours.some((name) => `${login.account} ${login.site}`.toLowerCase().includes(name))
+  const chosen = logins.some(isOurs) ? logins.filter(isOurs) : logins
+  const distinct = (values: string[]): string[] => [...new Set(values.filter((one) => one !== ''))]
+  return {
+    accounts: distinct(chosen.map(({ account }) => account)),
+    sites: distinct(chosen.map(({ site }) => site)),
+    password: chosen[0]?.password ?? null,
   }
 }
 

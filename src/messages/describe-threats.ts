@@ -17,6 +17,9 @@ export function describeRansomleak({ event, fields }: Subject): Description {
     'victim_information.domain',
     'title',
     'docmeta.title',
+    'victim_metadata.display_name',
+    'victim_metadata.name',
+    'victim_name',
   )
   const place = joined(
     ['city', 'state', 'country'].map((key) => fields.text(`victim_information.${key}`)),
@@ -25,11 +28,12 @@ export function describeRansomleak({ event, fields }: Subject): Description {
   const group = event.source === '' ? null : event.source
   return {
     typeLabel: 'Ransom leak',
-    headline: joined([victim ?? 'a victim', around('named by ', group)], ' '),
+    headline: victim,
+    tail: around(victim === null ? 'mentioned by ' : 'named by ', group),
     facts: [
       textFact('Victim', victim),
-      codeFact('Domain', fields.text('victim_information.domain')),
       textFact('Group', group),
+      codeFact('Domain', fields.text('victim_information.domain', 'victim_metadata.domain')),
       textFact('Industry', fields.text('victim_information.industry')),
       textFact('Place', place),
       textFact('Employees', fields.text('victim_information.employee_count')),

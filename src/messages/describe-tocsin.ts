@@ -4,7 +4,7 @@ import { codeFact, textFact, timeFact, type Description, type Subject } from './
 
 /** What Tocsin says of itself: trouble that began, or that is over. */
 export function describeNotice(subject: Subject): Description {
-  if (!isOwn(subject)) return describeAnything(subject)
+  if (!isOwn(subject)) return describeForeign(subject)
   const { fields } = subject
   const toDo = fields.text('what_to_do')
   const isCommand = toDo?.startsWith('tocsin ') === true
@@ -23,7 +23,7 @@ export function describeNotice(subject: Subject): Description {
 
 /** The test event that goes the whole way. */
 export function describeCanary(subject: Subject): Description {
-  if (!isOwn(subject)) return describeAnything(subject)
+  if (!isOwn(subject)) return describeForeign(subject)
   const { fields } = subject
   return {
     typeLabel: 'Canary',
@@ -34,6 +34,11 @@ export function describeCanary(subject: Subject): Description {
     ],
     isOwnWords: true,
   }
+}
+
+/** Its words could be made to read as ours, so the headline quotes none of them. */
+function describeForeign(subject: Subject): Description {
+  return { ...describeAnything(subject), headline: null, quote: '' }
 }
 
 /** The service may have types and sources of the same names, but no feed. */

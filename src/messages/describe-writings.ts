@@ -2,7 +2,6 @@ import {
   around,
   codeFact,
   joined,
-  mention,
   textFact,
   timeFact,
   type Describe,
@@ -11,19 +10,15 @@ import {
 } from './description.ts'
 
 /** A message in a chat channel. */
-export function describeChatMessage(subject: Subject): Description {
-  const { event, fields } = subject
+export function describeChatMessage({ event, fields }: Subject): Description {
   const conversation = fields.text('context.conversation_name', 'context.conversation_id')
   const author = authorOf(fields)
   return {
     typeLabel: 'Chat message',
-    headline: joined(
-      [
-        mention(subject),
-        around('by ', author),
-        around('in ', conversation),
-        around('on ', event.source),
-      ],
+    headline: null,
+    quote: null,
+    tail: joined(
+      [around('by ', author), around('in channel ', conversation), around('on ', event.source)],
       ' ',
     ),
     facts: [
@@ -39,16 +34,14 @@ export function describeChatMessage(subject: Subject): Description {
 
 /** A post or a topic of a forum. */
 export function describeForum(typeLabel: string): Describe {
-  return (subject) => {
-    const { event, fields } = subject
+  return ({ event, fields }) => {
     const topic = fields.text('context.topic_title', 'title_en', 'title')
     const author = authorOf(fields)
     return {
       typeLabel,
-      headline: joined(
-        [topic ?? mention(subject), around('by ', author), around('on ', event.source)],
-        ' ',
-      ),
+      headline: null,
+      quote: topic,
+      tail: joined([around('by ', author), around('on ', event.source)], ' '),
       facts: [
         textFact('Topic', topic),
         textFact('Author', author),
@@ -63,12 +56,13 @@ export function describeForum(typeLabel: string): Describe {
 }
 
 /** A post of a blog or news site. It has no title: the description serves. */
-export function describeBlogPost(subject: Subject): Description {
-  const { event, fields } = subject
+export function describeBlogPost({ event, fields }: Subject): Description {
   const title = fields.text('title', 'description')
   return {
     typeLabel: 'Blog post',
-    headline: joined([title ?? mention(subject), around('on ', event.source)], ' '),
+    headline: null,
+    quote: title,
+    tail: around('on ', event.source),
     facts: [
       textFact('Description', title),
       textFact('Site', event.source),
@@ -80,20 +74,18 @@ export function describeBlogPost(subject: Subject): Description {
 }
 
 /** A text on a paste site. */
-export function describePaste(subject: Subject): Description {
-  const { event, fields } = subject
+export function describePaste({ event, fields }: Subject): Description {
   const title = fields.text('title')
   const author = authorOf(fields)
   return {
     typeLabel: 'Paste',
-    headline: joined(
-      [title ?? mention(subject), around('by ', author), around('on ', event.source)],
-      ' ',
-    ),
+    headline: null,
+    quote: title,
+    tail: joined([around('by ', author), around('on ', event.source)], ' '),
     facts: [
       textFact('Title', title),
-      textFact('Author', author),
       textFact('Site', event.source),
+      textFact('Author', author),
       textFact('Syntax', fields.text('syntax')),
       timeFact('Expires', fields.time('expires_at')),
       codeFact('Page', fields.text('url')),

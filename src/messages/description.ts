@@ -23,8 +23,12 @@ export interface Subject {
 /** What one family of events has to say, still raw: `renderMessage` cleans, defangs and cuts it. */
 export interface Description {
   typeLabel: string
-  /** What is special about this event, without the type; null: nothing known. */
+  /** Whose or which: the account, host or domain that it is about; null: what it matched stands for it. */
   headline: string | null
+  /** The title under which it was found; it comes quoted. */
+  quote?: string | null
+  /** Where it was found, by whom, for how much: ends the headline. */
+  tail?: string | null
   /** Most telling first; null where the value is not known. */
   facts: (Fact | null)[]
   /** Text worth quoting where no highlight is. */
@@ -51,10 +55,14 @@ export function timeFact(label: string, atMs: number | null): Fact | null {
 }
 
 /** "A, B and 3 more": at most five of a list; null for an empty one. */
-export function listFact(label: string, values: readonly string[]): Fact | null {
+export function listFact(
+  label: string,
+  values: readonly string[],
+  kind: Fact['kind'] = 'text',
+): Fact | null {
   if (values.length === 0) return null
   const more = values.length > 5 ? ` and ${values.length - 5} more` : ''
-  return { label, value: values.slice(0, 5).join(', ') + more, kind: 'text' }
+  return { label, value: values.slice(0, 5).join(', ') + more, kind }
 }
 
 /** `2026-11-01 12:00 UTC`; null for what no calendar holds. */
@@ -73,9 +81,17 @@ export function joined(parts: readonly (string | null)[], separator: string): st
   return known.length === 0 ? null : known.join(separator)
 }
 
-/** "Example Bank mentioned", for what has no title of its own; null where nothing matched. */
-export function mention({ event }: Subject): string | null {
-  return around('', event.identifiers[0]?.name ?? null, ' mentioned')
+/** "joe@acme.com and 3 more"; null for none. */
+export function firstOf(values: readonly string[]): string | null {
+  const [first] = values
+  if (first === undefined) return null
+  return values.length === 1 ? first : `${first} and ${values.length - 1} more`
+}
+
+/** The host of an address, and of a text without a scheme what stands before the first slash. */
+export function hostIn(address: string): string {
+  const parsed = URL.canParse(address) ? new URL(address).host : ''
+  return parsed === '' ? (address.split('/')[0] ?? address) : parsed
 }
 
 /** `prefix` before and `suffix` after a known value; null for an unknown or empty one. */

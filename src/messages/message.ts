@@ -7,14 +7,16 @@
  */
 import type { ThreatEvent } from '../events/threat-event.ts'
 import type { Severity } from '../events/severity.ts'
-import { cleanBlock, cutCounting } from './clean-text.ts'
+import { cleanBlock, cleanLine, cutCounting } from './clean-text.ts'
 import { defang } from './defang.ts'
 import type { Description, Fact } from './description.ts'
 import { describerOf } from './families.ts'
+import { titleOf, type HeadlineSubject } from './headline.ts'
 import { inertLine } from './inert-line.ts'
 import { eventNotes, sendingNotes } from './message-notes.ts'
 import type { MessageSubject, RenderOptions } from './message-subject.ts'
 import { readFields } from './read-fields.ts'
+import { severityLabel } from './severity-counts.ts'
 
 export type { MessageSubject, RenderOptions } from './message-subject.ts'
 
@@ -22,9 +24,9 @@ export interface Message {
   severity: Severity
   /** The event's type in plain words: "Stealer log". */
   typeLabel: string
-  /** The headline, the type in front, the severity not: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
+  /** What, whose, where, the severity not: "Stealer log: joe@acme[.]com at login[.]acme[.]com". */
   title: string
-  /** Severity, title and what it matched: for notifications and subjects. */
+  /** Severity and title: for notifications. */
   summary: string
   /** Particular to the type, most telling first. Feed, times, identifiers and tags are not repeated. */
   facts: Fact[]
@@ -69,23 +71,25 @@ export const messageLimits = {
 
 export function renderMessage(subject: MessageSubject, options: RenderOptions): Message {
   const { event } = subject
-  const description = describe(subject)
+  const headline = describeEvent(subject)
+  const { description } = headline
   const facts = finishedFacts(description)
   const severity = inertLine(event.severity, messageLimits.severity)
-  const title = inertLine(titleOf(event, description, options), messageLimits.title)
-  const identifiers = names(event.identifiers.map(({ name }) => name))
+  const test = options.isTest === true ? 'TEST ' : ''
+  const maxLength = messageLimits.title - test.length
+  const title = titleOf(headline, { maxLength, clean: inertLine })
   return {
     severity,
     typeLabel: inertLine(description.typeLabel, messageLimits.typeLabel),
-    title,
-    summary: inertLine(summaryOf(severity, title, identifiers), messageLimits.summary),
+    title: inertLine(test + title, messageLimits.title),
+    summary: inertLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
     facts,
     extract: extractOf(event, description, facts),
     link: safeLink(event.url),
     uid: inertLine(event.uid, messageLimits.uid),
     account: inertLine(subject.account, messageLimits.name),
     feed: inertLine(subject.feed, messageLimits.name),
-    identifiers,
+    identifiers: names(event.identifiers.map(({ name }) => name)),
     tags: names(event.tags),
     routes: names(subject.routes),
     createdAtMs: event.createdAtMs,
@@ -97,16 +101,23 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   }
 }
 
-function describe({ feed, event, detail, secret }: MessageSubject): Description {
+/** What its headline is made of, still raw. */
+export function describeEvent({
+  feed,
+  event,
+  detail,
+  secret,
+}: Pick<MessageSubject, 'feed' | 'event' | 'detail' | 'secret'>): HeadlineSubject {
   const data = detail === 'unavailable' ? null : (detail ?? null)
   const id = event.uid.split('/').slice(2).join('/')
-  return describerOf(event.type)({
+  const description = describerOf(event.type)({
     feed,
     event,
     fields: readFields(data, event.highlights),
     id: id === '' ? null : id,
     secret: secret ?? null,
   })
+  return { event, feed, description, extract: matchedExtract(event, description) }
 }
 
 function finishedFacts({ facts }: Description): Fact[] {
@@ -121,19 +132,25 @@ function finishedFacts({ facts }: Description): Fact[] {
     .slice(0, messageLimits.facts)
 }
 
-function titleOf(event: ThreatEvent, description: Description, options: RenderOptions): string {
-  const headline = description.headline ?? event.identifiers[0]?.name ?? event.uid
-  return `${options.isTest === true ? 'TEST ' : ''}${description.typeLabel}: ${headline}`
-}
-
-function summaryOf(severity: string, title: string, identifiers: string[]): string {
-  const matched = identifiers[0]
-  const isNew = matched !== undefined && !title.includes(matched)
-  return `${severity.toUpperCase()} ${title}${isNew ? ` (matched ${matched})` : ''}`
-}
-
 /** Fields whose highlight says most, in this order; then whatever there is. */
 const tellingFields = ['content', 'message', 'body', 'description', 'title']
+
+/** A headline of a few words quotes none of these. */
+const untelling = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/u
+
+/** What matched, as one line for the headline of an event that has no title of its own. */
+function matchedExtract({ highlights }: ThreatEvent, { isOwnWords }: Description): string | null {
+  if (isOwnWords === true) return null
+  const [text] = bestFirst(highlights)
+    .filter(([field]) => !untelling.test(field.split('.').at(-1) ?? ''))
+    .flatMap(([, texts]) => texts)
+    .filter((extract) => cleanLine(extract, Infinity) !== '')
+  return text ?? null
+}
+
+function bestFirst(highlights: ThreatEvent['highlights']): [string, string[]][] {
+  return Object.entries(highlights).toSorted(([a], [b]) => tellingRank(a) - tellingRank(b))
+}
 
 function extractOf(
   event: ThreatEvent,
@@ -142,12 +159,10 @@ function extractOf(
 ): Message['extract'] {
   const isSaid = (text: string): boolean => facts.some(({ value }) => value === text)
   const candidates = [
-    ...Object.entries(isOwnWords ? {} : event.highlights)
-      .toSorted(([a], [b]) => tellingRank(a) - tellingRank(b))
-      .map(([field, texts]) => ({
-        label: `Matched in ${fieldInWords(field)}`,
-        text: texts[0] ?? '',
-      })),
+    ...bestFirst(isOwnWords ? {} : event.highlights).map(([field, texts]) => ({
+      label: `Matched in ${fieldInWords(field)}`,
+      text: texts[0] ?? '',
+    })),
     { label: contentLabel, text: content ?? '' },
   ]
   for (const candidate of candidates) {
@@ -177,7 +192,8 @@ function names(all: readonly string[]): string[] {
   return more > 0 ? [...shown.slice(0, -1), `… and ${more + 1} more`] : shown
 }
 
-function safeLink(url: string | null): string | null {
+/** Something that may be clicked, or null: https, no login, not too long. */
+export function safeLink(url: string | null): string | null {
   const parsed = url === null ? null : URL.parse(url)
   if (parsed?.protocol !== 'https:' || parsed.username !== '' || parsed.password !== '') return null
   return parsed.href.length <= messageLimits.link ? parsed.href : null

@@ -11,11 +11,21 @@ export interface Fields {
   isTrue(path: string): boolean
   /** Milliseconds since 1970; a time without a zone is UTC, as the service means it. */
   time(...paths: string[]): number | null
-  /** The texts of a list. */
+  /** The texts of a list, or of the highlights of that name. */
   list(...paths: string[]): string[]
+  /** The objects of a list, at most 200. */
+  items(path: string): Fields[]
+  /** What matched in fields whose last segment is one of these, each once; not what is said of the machine or the author. */
+  matched(...names: string[]): string[]
   /** How many elements a list has; null where there is no list. */
   count(path: string): number | null
 }
+
+/** Of a list in a full event. */
+const maxItems = 200
+
+/** Segments under which stand the infected machine, the author, the malware. */
+const ofOthers = /(?:^|\.)(?:victim_information|user_information|malware_information|actor)\./u
 
 export function readFields(
   detail: EventDetail | null,
@@ -39,7 +49,20 @@ export function readFields(
       const found = first(paths, textAt) ?? first(paths, (path) => highlightAt(highlights, path))
       return found === null ? null : asTime(found)
     },
-    list: (...paths) => first(paths, (path) => asList(valueAt(detail, path))) ?? [],
+    list: (...paths) =>
+      first(paths, (path) => asList(valueAt(detail, path))) ??
+      first(paths, (path) => asList(extractsAt(highlights, path))) ??
+      [],
+    items(path) {
+      const value = valueAt(detail, path)
+      return Array.isArray(value)
+        ? value
+            .filter(isObject)
+            .slice(0, maxItems)
+            .map((item) => readFields(item, {}))
+        : []
+    },
+    matched: (...names) => matchedIn(highlights, names),
     count(path) {
       const value = valueAt(detail, path)
       return Array.isArray(value) ? value.length : null
@@ -60,8 +83,26 @@ function valueAt(root: unknown, path: string): unknown {
 }
 
 function highlightAt(highlights: ThreatEvent['highlights'], path: string): string | null {
+  return asText(extractsAt(highlights, path)[0])
+}
+
+function extractsAt(highlights: ThreatEvent['highlights'], path: string): readonly string[] {
   const field = [path, `data.${path}`].find((name) => Object.hasOwn(highlights, name))
-  return field === undefined ? null : asText(highlights[field]?.[0])
+  return field === undefined ? [] : (highlights[field] ?? [])
+}
+
+function matchedIn(highlights: ThreatEvent['highlights'], names: readonly string[]): string[] {
+  const found = names.flatMap((wanted) =>
+    Object.entries(highlights)
+      .filter(([field]) => field.split('.').at(-1) === wanted && !ofOthers.test(field))
+      .flatMap(([, extracts]) => extracts.map((extract) => asText(extract)))
+      .filter((text) => text !== null),
+  )
+  return [...new Set(found)]
+}
+
+function isObject(value: unknown): value is EventDetail {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function asText(value: unknown): string | null {

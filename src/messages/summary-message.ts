@@ -11,7 +11,7 @@ import { inertLine } from './inert-line.ts'
 import { messageLimits, renderMessage } from './message.ts'
 import { sendingNotes } from './message-notes.ts'
 import type { MessageSubject, RenderOptions } from './message-subject.ts'
-import { cleanSeverities, type SeverityCount } from './severity-counts.ts'
+import { cleanSeverities, severityInWords, type SeverityCount } from './severity-counts.ts'
 import type { Counted, Summary } from './summary.ts'
 import { kindNote, subjectOf, titleOf } from './summary-words.ts'
 import { typeLabel } from './type-label.ts'
@@ -106,16 +106,17 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
   }
 }
 
-/** "and 12 more: all are in the attached events.csv"; null where all are shown. */
+/** "and 12 more: see the attached events.csv", or the command that lists all; null where all are shown. */
 export function moreOf(
   { total, attachment }: Pick<SummaryMessage, 'total' | 'attachment'>,
   shown: number,
+  deliveryId: string,
 ): string | null {
   const left = total - shown
   if (left <= 0) return null
   const where =
     attachment === null
-      ? '"tocsin explain <uid>" tells what became of each'
+      ? `"tocsin explain ${deliveryId}" lists all`
       : `see the attached ${attachment}`
   return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
 }
@@ -148,7 +149,7 @@ function lineOf(member: MessageSubject, timeIn: (atMs: number) => string): Summa
 
 function remarkOf({ event, raisedFrom }: MessageSubject): string | null {
   const remarks = [
-    raisedFrom === undefined ? null : `raised from ${raisedFrom}`,
+    raisedFrom === undefined ? null : `raised from ${severityInWords(raisedFrom)}`,
     event.ignoredAtMs === null ? null : 'ignored',
     event.remediatedAtMs === null ? null : 'remediated',
   ].filter((remark) => remark !== null)

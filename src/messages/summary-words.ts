@@ -1,5 +1,5 @@
 /** The sentences that head a message about several events, still raw. */
-import { cleanSeverities, severitiesInWords } from './severity-counts.ts'
+import { cleanSeverities, severitiesInWords, severityLabels } from './severity-counts.ts'
 import type { DigestFacts, Summary } from './summary.ts'
 import { typesInSentence, typeLabel } from './type-label.ts'
 
@@ -26,7 +26,7 @@ export function subjectOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
   const { digest, kind } = summary
   const test = isTest === true ? 'TEST ' : ''
   if (digest !== undefined) return `${test}${digestSubject(summary, digest, timeIn)}`
-  const tag = severitiesInWords(cleanSeverities(summary.bySeverity), 2).toUpperCase()
+  const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
   const about = kind === 'backlog' ? '' : likeness(summary)
   return `${tag === '' ? '' : `[${tag}] `}${test}${opening(summary)}${about}`
 }
@@ -96,10 +96,11 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeIn): s
   const { diverted = 0 } = digest
   const troubles = [
     first === undefined ? null : behindInWords(first, behind.length, timeIn),
+    unreadInWords(digest),
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const what = `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, 2)}`
+  const what = `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, digest, 2)}`
   if (troubles.length === 0) return what
   return `${what}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }
@@ -107,13 +108,40 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeIn): s
 /** Alarms follow a title that counts events; one that counts none has them in itself. */
 function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
   if (summary.total === 0) return digestSubject(summary, digest, timeIn)
-  return `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, Infinity)}`
+  return `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, digest, Infinity)}`
 }
 
-function collected({ total, bySeverity }: Summary, max: number): string {
-  if (total === 0) return 'nothing new'
+/** What went out at once stands first: it is the worst of the window, and no part of the count. */
+function collected({ total, bySeverity }: Summary, digest: DigestFacts, max: number): string {
+  const sent = alreadySentInWords(digest)
+  const events = total === 1 ? 'event' : 'events'
   const words = severitiesInWords(cleanSeverities(bySeverity), max)
-  return `${total} ${total === 1 ? 'event' : 'events'} (${words})`
+  if (sent === null) return total === 0 ? 'nothing new' : `${total} ${events} (${words})`
+  return `${sent}, ${total === 0 ? 'nothing else new' : `${total} new ${events} (${words})`}`
+}
+
+/** "12 critical already sent", "15 already sent (12 critical, 3 high)"; null where nothing was. */
+function alreadySentInWords({
+  alreadySentTotal: total,
+  alreadySentBySeverity = [],
+}: DigestFacts): string | null {
+  if (total === 0) return null
+  const counts = cleanSeverities(alreadySentBySeverity)
+  const words = severitiesInWords(counts, 2)
+  if (counts.length === 1) return `${words} already sent`
+  return `${total} already sent${words === '' ? '' : ` (${words})`}`
+}
+
+/** Counted within the window; a feed that cannot be read at all is named. */
+function unreadInWords({ feeds }: DigestFacts): string | null {
+  const [first, ...others] = feeds.filter(({ isUnreadable }) => isUnreadable === true)
+  if (first !== undefined) {
+    return others.length > 0
+      ? `${others.length + 1} feeds cannot be read`
+      : `feed ${first.feed} cannot be read`
+  }
+  const items = feeds.reduce((sum, { quarantined }) => sum + (quarantined?.fresh ?? 0), 0)
+  return items === 0 ? null : `${items === 1 ? '1 item' : `${items} items`} could not be read`
 }
 
 function behindInWords(

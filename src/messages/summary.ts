@@ -35,6 +35,16 @@ export interface Summary {
   undelivered?: { sink: string; sinceMs: number }
 }
 
+export interface AlreadySent {
+  severity: Severity
+  type: string
+  uid: string
+  sentAtMs: number
+  /** Of its message; undefined where the event is no longer kept. */
+  title?: string
+  link?: string | null
+}
+
 /** What a digest says besides its events, so that an empty one never reads as "all quiet". */
 export interface DigestFacts {
   /** The window: what was collected after the first and up to the second, ms. */
@@ -48,7 +58,17 @@ export interface DigestFacts {
   /** One entry for each local day of the window, oldest first, `2026-11-20`; at most 31. */
   perDay: { day: string; bySeverity: { severity: Severity; count: number }[] }[]
   /** Coverage: every feed; `isBehind`: it was not read to its end within its objective. */
-  feeds: { feed: string; lastCaughtUpMs: number | null; isBehind: boolean }[]
+  feeds: {
+    feed: string
+    lastCaughtUpMs: number | null
+    isBehind: boolean
+    /** Items that could not be read and were set aside: within the window, and all that are there still. */
+    quarantined?: { fresh: number; open: number }
+    /** Half or more of what it shows cannot be read. */
+    isUnreadable?: boolean
+    /** Its account is not configured any more: nothing more is read. */
+    hasLeft?: boolean
+  }[]
   /** Items of this destination that did not make it into the window's messages, by why. */
   held: number
   suppressed: number
@@ -56,6 +76,8 @@ export interface DigestFacts {
   /** Went to another sink: to a fallback, or moved by hand. */
   diverted?: number
   /** Events that went out at once (`immediate`), not counted above: at most 50, and how many in all. */
-  alreadySent: { severity: Severity; type: string; uid: string; sentAtMs: number }[]
+  alreadySent: AlreadySent[]
   alreadySentTotal: number
+  /** All of them, most severe first; undefined in a digest that an older version froze. */
+  alreadySentBySeverity?: { severity: Severity; count: number }[]
 }

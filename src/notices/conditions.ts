@@ -5,6 +5,8 @@ import { conditionId, type Trouble } from './troubles.ts'
 export interface Snapshot {
   feeds: FeedHealth[]
   accounts: { name: string; isRefused: boolean }[]
+  /** Accounts that left the configuration, and how many of their items are not final. */
+  left: { name: string; pending: number }[]
   sinks: SinkHealth[]
   redis: {
     /** Why it may lose events; empty where it may not, or where the operator accepted that. */
@@ -27,6 +29,12 @@ interface FeedHealth {
   lastCaughtUpMs: number | undefined
   /** Why the last poll failed, a word of the service's reasons; left out: it did not, or nobody knows. */
   lastFailure?: string
+  /** Half or more of its last page with items could not be read; left out: it could. */
+  unreadable?: { sinceMs: number; shown: number; unread: number; problem: string }
+  /** Items set aside within a day, and when the last one was; left out: none. */
+  quarantined?: { fresh: number; newestMs: number }
+  /** What the service answers to what it asks for; left out: it does not refuse that. */
+  refused?: { reason: string; sinceMs: number }
   /** Searches that the service still grants, and how many the feed must leave; left out: no reserve. */
   quota?: { remaining: number; reserve: number }
 }
@@ -78,10 +86,26 @@ export function findConditions(snapshot: Snapshot, facing: Facing): Condition[] 
     ...snapshot.accounts.flatMap(({ name, isRefused }) =>
       isRefused ? [condition({ kind: 'account-refused', name }, { waitMs: 0 })] : [],
     ),
-    ...snapshot.feeds.flatMap((feed) => [...feedStalled(feed, facing), ...quota(feed, facing)]),
+    ...snapshot.left.flatMap((account) => leftBehind(account, facing)),
+    ...snapshot.feeds.flatMap((feed) => [
+      ...feedStalled(feed, facing),
+      ...feedRefused(feed),
+      ...quota(feed, facing),
+      ...unreadable(feed),
+    ]),
     ...snapshot.sinks.flatMap((sink) => ofSink(sink, facing)),
     ...ofStore(snapshot, facing),
   ]
+}
+
+/** What left usually goes its way at once; what stays waits for a digest or a sink, or is held. */
+function leftBehind(
+  { name, pending }: Snapshot['left'][number],
+  { afterMs: waitMs }: Facing,
+): Condition[] {
+  if (pending === 0) return []
+  const cause = `${pending} by now`
+  return [condition({ kind: 'account-left', name }, { waitMs, cause })]
 }
 
 /** Seen from the objective on, said at three times the objective; over once it is within again. */
@@ -92,6 +116,7 @@ function feedStalled(feed: FeedHealth, { nowMs, afterMs }: Facing): Condition[] 
   const waitMs = Math.max(3 * lagObjectiveMs, afterMs)
   const covers = [
     { kind: 'account-refused', name: account },
+    { kind: 'feed-refused', name },
     { kind: 'quota-reserve', name },
     { kind: 'redis-full', name: null },
   ] as const
@@ -114,6 +139,29 @@ function whyBehind({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, n
   if (lastSuccessMs === undefined) return 'no poll has succeeded yet'
   if (nowMs - lastSuccessMs > lagObjectiveMs) return 'no poll succeeds'
   return 'pages come, yet not the last one: a long backlog, or too small a budget'
+}
+
+/** At once: what is lost to sight by then is lost in silence. What is set aside now and then is said once a day. */
+function unreadable({ name, unreadable: page, quarantined }: FeedHealth): Condition[] {
+  const found: Condition[] = []
+  if (page !== undefined) {
+    const { sinceMs, shown, unread, problem } = page
+    const cause = `${unread} of ${shown} items of a page, ${problem}`
+    found.push(condition({ kind: 'feed-unreadable', name }, { sinceMs, waitMs: 0, cause }))
+  }
+  if (quarantined !== undefined) {
+    const cause = `${quarantined.fresh} within a day`
+    const coveredBy = [conditionId({ kind: 'feed-unreadable', name })]
+    found.push(condition({ kind: 'items-quarantined', name }, { waitMs: 0, cause, coveredBy }))
+  }
+  return found
+}
+
+/** At once: it does not mend by itself. */
+function feedRefused({ name, refused }: FeedHealth): Condition[] {
+  if (refused === undefined) return []
+  const { sinceMs, reason: cause } = refused
+  return [condition({ kind: 'feed-refused', name }, { sinceMs, waitMs: 0, cause })]
 }
 
 function quota({ name, quota: left }: FeedHealth, { afterMs }: Facing): Condition[] {

@@ -23,11 +23,38 @@ const troubles = {
     was: (name) => `the service refused the key of account ${name}`,
     toDo: (name) => `give the account a valid key, then: tocsin token test --account ${name}`,
   },
+  'account-left': {
+    severity: 'high',
+    now: (name) => `account ${name} is not configured any more, and items of it have waited`,
+    was: (name) => `account ${name} was not configured any more, and items of it waited`,
+    toDo: () =>
+      'tocsin sinks list says what keeps them; tocsin accounts list shows the account: bring it back under its name, or discard it',
+  },
   'feed-stalled': {
     severity: 'high',
     now: (name) => `feed ${name} has not been read to its end`,
     was: (name) => `feed ${name} was not read to its end`,
     toDo: () => 'tocsin feeds list',
+  },
+  'feed-unreadable': {
+    severity: 'critical',
+    now: (name) =>
+      `half or more of what feed ${name} shows has not been readable, and nobody is told`,
+    was: (name) => `half or more of what feed ${name} showed was not readable`,
+    toDo: (name) => `tocsin quarantine list --feed ${name}`,
+  },
+  'items-quarantined': {
+    severity: 'high',
+    now: (name) => `items of feed ${name} have not been readable, and nobody is told of them`,
+    was: (name) => `items of feed ${name} were not readable`,
+    toDo: (name) =>
+      `tocsin quarantine list --feed ${name}; with a Tocsin that reads them: tocsin quarantine replay --all --feed ${name}`,
+  },
+  'feed-refused': {
+    severity: 'high',
+    now: (name) => `the service has refused what feed ${name} asks for`,
+    was: (name) => `the service refused what feed ${name} asks for`,
+    toDo: () => 'see cause; the feed asks again once a day, and at once with another key',
   },
   'quota-reserve': {
     severity: 'high',

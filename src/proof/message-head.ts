@@ -9,7 +9,7 @@ interface Message {
 
 /**
  * What a sealed message lacks; undefined: nothing. Its head is in one of the books: the message itself, or,
- * while it is being made, the timer whose turn makes it. So a digest's is in the first account's book.
+ * while it is being made, the timer whose turn makes it. So a digest's is in the book that leads.
  */
 export async function headOf(
   books: readonly Book[],

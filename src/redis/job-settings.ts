@@ -1,4 +1,5 @@
 import { replica } from '../runtime/replica.ts'
+import type { Timings } from '../runtime/timings.ts'
 
 /**
  * BullMQ as a cache of work: the ledger is the truth, so jobs carry references only and are forgotten
@@ -10,9 +11,18 @@ export const jobOptions = { removeOnComplete: true, removeOnFail: true } as cons
 export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
 
 /** By the name (`pb` in a job's hash) an operator sees in whose hands a job is. */
-export const workerSettings = {
-  name: replica,
-  lockDuration: 10_000,
-  stalledInterval: 2_000,
-  maxStalledCount: 1_000_000_000,
-} as const
+export function workerSettings({ jobLockMs, stalledCheckMs }: Timings): WorkerSettings {
+  return {
+    name: replica,
+    lockDuration: jobLockMs,
+    stalledInterval: stalledCheckMs,
+    maxStalledCount: 1_000_000_000,
+  }
+}
+
+interface WorkerSettings {
+  name: string
+  lockDuration: number
+  stalledInterval: number
+  maxStalledCount: number
+}

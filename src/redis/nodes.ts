@@ -72,6 +72,33 @@ export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<s
   }
 }
 
+/** A server as it runs now: started again, it is another one to whoever keeps a cursor. */
+export interface MasterId {
+  name: string
+  run: string
+  node: IORedis
+}
+
+export async function masterIds(redis: Redis): Promise<MasterId[]> {
+  return Promise.all(
+    (await mastersOf(redis)).map(async (node) => {
+      const { field } = await infoOf(node, undefined)
+      const name = redis instanceof Cluster ? nameOf(node) : 'master'
+      return { name, run: field('run_id') ?? '', node }
+    }),
+  )
+}
+
+/** One step of a scan that its caller paces and resumes; the cursor 0 begins and ends it. */
+export async function scanNode(
+  node: IORedis,
+  pattern: string,
+  { cursor, count }: { cursor: string; count: number },
+): Promise<{ cursor: string; names: string[] }> {
+  const [next, names] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', count)
+  return { cursor: next, names }
+}
+
 async function mastersOf(redis: Redis): Promise<IORedis[]> {
   if (!(redis instanceof Cluster)) return [redis]
   await redis.ping() // the nodes are known once one has answered

@@ -5,6 +5,7 @@
 import { createLoop, type Loop } from '../runtime/loop.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { Redis } from './connection.ts'
 
 export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
@@ -18,12 +19,11 @@ export interface RedisWatchOptions {
   keys: () => readonly string[]
   clock: Clock
   logger: Logger
+  timings?: Timings
 }
 
-const lookEveryMs = 2_000
-const patienceMs = 2_000
-
-export function createRedisWatch({ redis, keys, clock, logger }: RedisWatchOptions): RedisWatch {
+export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
+  const { redis, keys, clock, logger, timings = defaultTimings } = options
   let awayMs = 0
   let owed: Promise<void> | undefined
 
@@ -38,7 +38,7 @@ export function createRedisWatch({ redis, keys, clock, logger }: RedisWatchOptio
 
   async function isThere(signal: AbortSignal): Promise<boolean> {
     if (redis.status !== 'ready') return false
-    const late = clock.sleep(patienceMs, signal).then(() => false)
+    const late = clock.sleep(timings.redisWatchMs, signal).then(() => false)
     const answered = ask().then(
       () => true,
       () => false,
@@ -48,7 +48,7 @@ export function createRedisWatch({ redis, keys, clock, logger }: RedisWatchOptio
 
   const loop = createLoop({
     name: 'redis watch',
-    everyMs: lookEveryMs,
+    everyMs: timings.redisWatchMs,
     clock,
     logger,
     async tick(signal) {

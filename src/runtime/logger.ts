@@ -1,8 +1,13 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger as PinoLogger } from 'pino'
 import { prettyFactory } from 'pino-pretty'
+import { systemClock, type Clock } from './clock.ts'
 import { escaped } from './escaped.ts'
+import { createRepeatedLines, type RepeatedLines } from './repeated-lines.ts'
 
-export type Logger = PinoLogger
+export interface Logger extends PinoLogger {
+  /** For lines that an outage repeats by feed, event or account: one line per cause and minute. */
+  repeated: RepeatedLines
+}
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -42,6 +47,8 @@ export interface LoggerOptions {
   /** With `pretty`; off where NO_COLOR asks for it. */
   colorize?: boolean
   destination?: DestinationStream
+  /** Counts the minutes of repeated lines. */
+  clock?: Pick<Clock, 'monotonic'>
 }
 
 /** One JSON line per event of note: a static message, ids as fields, times in ISO 8601 UTC. */
@@ -50,6 +57,7 @@ export function createLogger({
   pretty = false,
   colorize = true,
   destination,
+  clock = systemClock,
 }: LoggerOptions = {}): Logger {
   const options = {
     level,
@@ -61,7 +69,9 @@ export function createLogger({
   }
   const target = destination ?? pino.destination(1)
   const shown = pretty ? prettyFactory({ colorize }) : (line: string): string => line
-  return pino(options, { write: (line) => target.write(escaped(shown(line), unseen)) })
+  const lines = pino(options, { write: (line) => target.write(escaped(shown(line), unseen)) })
+  const repeated = createRepeatedLines((named, fields, words) => lines[named](fields, words), clock)
+  return Object.assign(lines, { repeated })
 }
 
 /** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */

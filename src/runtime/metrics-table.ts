@@ -4,9 +4,16 @@
  * written here, or names of the configuration; never a uid, an address or an error text.
  */
 import type { LabelDomains, MetricDefinition } from './metrics-kinds.ts'
-import { attemptOutcomes, pollFailures, suppressionReasons, tiers } from './metrics-words.ts'
+import {
+  attemptOutcomes,
+  pollFailures,
+  suppressionReasons,
+  tiers,
+  unreadableFields,
+} from './metrics-words.ts'
 
 /** From the shortest interval between polls to an hour behind. */
+const latenessBuckets = [60, 600, 3600, 86_400, 604_800]
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
 
 /** From one quick webhook to an hour of retries. */
@@ -38,7 +45,7 @@ export const metricTable = {
     feed,
   ),
   feed_lag_seconds: shared(
-    'Time since the feed was last read to its end, or since this instance started while it never was; grows while polls fail.',
+    'Time since the feed was last read to its end; before that, since it was first polled, or since this instance started while it was not. Grows while polls fail.',
     feed,
   ),
   feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed),
@@ -47,13 +54,22 @@ export const metricTable = {
     feed,
   ),
   feed_sweep_interval_seconds: gaugeWhenKnown(
-    'The configured sweep.every; only for feeds that sweep.',
+    'From one sweep of the whole window to the next: sweep.every, or what the rate limit allows; only for feeds that sweep.',
     feed,
   ),
-  sweep_late_events_total: counter('Events that the tail had passed by and a sweep found.', feed),
+  sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
+  match_time_doubted_total: counter(
+    'Times that a rescan found what the filter by match time should have shown.',
+    feed,
+  ),
+  feed_unreadable: shared(
+    '1 while half or more of the last page with items could not be read, though the feed may be caught up.',
+    feed,
+  ),
+  quarantine_entries: shared('Items in the quarantine, by the feed that showed them.', feed),
   feed_paused: shared('1 while the feed is not polled, by reason.', {
     ...feed,
-    reason: ['operator', 'quota'],
+    reason: ['operator', 'refused', 'quota'],
   }),
   feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
   feed_poll_interval_seconds: gauge('The configured every.', feed),
@@ -81,6 +97,13 @@ export const metricTable = {
     account: 'accounts',
     reason: ['auth'],
   }),
+  account_configured: sharedWhenKnown(
+    '1 for an account of the configuration, 0 for one that left it and still has a ledger.',
+    { account: 'accounts' },
+  ),
+  account_items_pending: shared('Items of the account that are not yet final.', {
+    account: 'accounts',
+  }),
 
   events_fetched_total: counter(
     'Items received: new, duplicate, quarantined and baseline ones together.',
@@ -100,6 +123,14 @@ export const metricTable = {
     'Known events that came back with a higher severity and were routed again.',
     feed,
   ),
+  events_unreadable_total: counter(
+    'Items received that could not be read, known ones included: of events_fetched_total.',
+    feed,
+  ),
+  event_fields_unread_total: counterWhenKnown(
+    'Fields of new events that came in a form that could not be read, or only in part.',
+    { ...feed, field: unreadableFields },
+  ),
   unknown_severity_total: counter(
     'Events with a severity that this version does not know, treated as critical.',
     feed,
@@ -115,6 +146,11 @@ export const metricTable = {
     'From the match at the service to the arrival here.',
     feed,
     detectionBuckets,
+  ),
+  event_lateness_seconds: histogram(
+    'How old late events were when a rescan found them.',
+    feed,
+    latenessBuckets,
   ),
   event_fetch_to_delivery_seconds: histogram(
     "From the arrival here to the sink's acceptance.",
@@ -208,13 +244,13 @@ export const metricTable = {
     {},
   ),
   retention_kept_bytes: shared(
-    'What records and payloads take, by the last walk; retention.max_bytes bounds it. 0: there was none.',
+    'What records, payloads and the quarantine take, by the last walk; retention.max_bytes bounds it. 0: there was none.',
     {},
   ),
   retention_trimmed_total: counter(
-    'Settled events dropped to make room, by what was kept of them.',
+    'Settled events and quarantined items dropped to make room, by what was kept of them.',
     {
-      what: ['story', 'payload'],
+      what: ['story', 'payload', 'quarantine'],
     },
   ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
@@ -223,7 +259,11 @@ export const metricTable = {
     {},
   ),
   config_generation: gauge(
-    'Generation of the running configuration; differs between instances only while they differ.',
+    'Number of the active configuration as far as it decides what becomes of events; differs between instances only while they differ.',
+    {},
+  ),
+  config_hash: gauge(
+    'Changes with everything that the running configuration says, sinks, addresses and secrets included.',
     {},
   ),
   build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
@@ -252,6 +292,11 @@ function aggregationOf({ kind, scope }: MetricDefinition): string {
 
 function counter<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'counter', scope: 'local', help, labels } as const
+}
+
+/** A counter with so many labels that a series begins with its first count. */
+function counterWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'counter', scope: 'local', help, labels, startsUnset: true } as const
 }
 
 function gauge<const L extends LabelDomains>(help: string, labels: L) {

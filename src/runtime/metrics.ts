@@ -20,7 +20,7 @@ export type Metrics = TypedMetrics & {
   startAtZero(names: KnownNames): void
   /**
    * Hands in what reads Redis and sets the shared gauges at each scrape. They begin each scrape at
-   * 0: what is set outside `refresh` is lost. `feed_lag_seconds` is computed afterwards.
+   * 0: what is set outside `refresh` is lost. `feed_lag_seconds` begins at the time since the start.
    */
   onScrape(refresh: () => Promise<void>): void
   /** Prometheus text format; answers within a second and never rejects because of Redis. */
@@ -65,8 +65,8 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name
 
-/** Without the two that `render` computes itself. */
-type SettableName = Exclude<keyof MetricTable, 'feed_lag_seconds' | 'redis_up'>
+/** Without the one that `render` computes itself. */
+type SettableName = Exclude<keyof MetricTable, 'redis_up'>
 
 type TypedMetrics = {
   readonly [Name in SettableName as CamelCase<Name>]: MetricOf<MetricTable[Name]>
@@ -77,7 +77,6 @@ export function createMetrics({ clock = systemClock, logger }: MetricsOptions = 
   const shared = new Registry()
   const registered = registerTable({ local, shared })
   const redisUp = registered.redis_up.metric as Gauge
-  const caughtUp = registered.feed_last_caught_up_timestamp_seconds.metric as Gauge
   const lag = registered.feed_lag_seconds.metric as Gauge
   const startedAtMs = clock.now()
   let known: KnownNames | undefined
@@ -89,12 +88,10 @@ export function createMetrics({ clock = systemClock, logger }: MetricsOptions = 
       Object.values(registered).filter(({ definition }) => definition.scope === 'shared'),
       known ?? noNames,
     )
-    await refresh()
-    const { values } = await caughtUp.get()
-    for (const { labels, value } of values) {
-      const sinceMs = value > 0 ? value * 1000 : startedAtMs
-      lag.set(labels, Math.max(0, clock.now() - sinceMs) / 1000)
+    for (const name of known?.feeds ?? []) {
+      lag.set({ feed: name }, Math.max(0, clock.now() - startedAtMs) / 1000)
     }
+    await refresh()
   }
 
   const sharedGauges = createSharedGauges({ registry: shared, read: readShared, clock, logger })

@@ -8,13 +8,14 @@ export interface ControlParts {
   faults: FaultControl
   /** What `GET /_sandbox/state` answers. */
   state: () => Record<string, unknown>
-  addEvents: (count: number) => void
+  /** `ageMs`: how long before now they were created. */
+  addEvents: (count: number, ageMs: number) => void
   addCredentials: (count: number) => void
 }
 
 /**
  * `POST /_sandbox/faults` with one fault or a list adds, `DELETE` clears; `POST /_sandbox/events` with
- * `{count}` lets events arrive, `/_sandbox/credentials` credentials; `GET /_sandbox/state` tells what
+ * `{count}` lets events arrive, created `age_ms` before, `/_sandbox/credentials` credentials; `GET /_sandbox/state` tells what
  * stands and what came.
  */
 export function addControl(app: FastifyInstance, parts: ControlParts): void {
@@ -37,15 +38,18 @@ export function addControl(app: FastifyInstance, parts: ControlParts): void {
   ] as const) {
     app.post(`${controlPrefix}${what}`, (request, reply) =>
       attempt(reply, () => {
-        const { count } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
-        add(count)
+        const { count, age_ms } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
+        add(count, age_ms)
         return { added: count }
       }),
     )
   }
 }
 
-const countSchema = z.strictObject({ count: z.int().min(1).max(10_000) })
+const countSchema = z.strictObject({
+  count: z.int().min(1).max(10_000),
+  age_ms: z.int().min(0).default(0),
+})
 
 function attempt(
   reply: { code(status: number): { send(body: unknown): unknown } },

@@ -16,8 +16,14 @@ export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
  */
 export type CredentialOrder = 'newest' | 'ascending' | 'shuffled'
 
-/** How the path of matching policies is spelt: as described, or as since 2026-07-07 (facts.md 0). */
+/** How the path of matching policies is spelt: as described, or as since 2026-07-07, the default. */
 export type PolicyPaths = 'underscore' | 'hyphen' | 'both'
+
+/**
+ * What a search makes of `materialized_at`: heeds it as today's servers do; ignores it; refuses it (422);
+ * or finds nothing as soon as it is there.
+ */
+export type MaterializedFilter = 'honoured' | 'ignored' | 'refused' | 'empty'
 
 export interface SandboxOrganization {
   id: number
@@ -62,15 +68,19 @@ export interface SandboxOptions {
   seed?: number
   /** Mean of the Poisson process over all groups; 0: nothing arrives by itself. */
   eventsPerSecond?: number
-  /** Share of the arriving events, and credentials, that were created a minute to `lateMaxMs` before. */
+  /** Share of the arriving events, and credentials, that were created `lateMinMs` to `lateMaxMs` before. */
   lateShare?: number
-  /** Default thirty minutes; above one. */
+  /** Default one minute; a few seconds: what arrives is merely out of order. */
+  lateMinMs?: number
+  /** Default thirty minutes. */
   lateMaxMs?: number
   /** So many events, spread over the last 24 h, stand there at the start. */
   backlog?: number
   /** As `eventsPerSecond` and `backlog`, of credentials over all identifiers. */
   credentialsPerSecond?: number
   credentialBacklog?: number
+  /** Default honoured. */
+  materializedFilter?: MaterializedFilter
   /** Default newest. */
   credentialOrder?: CredentialOrder
   /** false: as servers before 2026-05-28, `imported_at` is heeded in `auth_domain` searches alone. */
@@ -79,8 +89,8 @@ export interface SandboxOptions {
   credentialSizeLimit?: number | null
   /**
    * How many global searches the month has; answers to them count down in a header whose name is
-   * `prefix` and `Global-Searches-Remaining`; another, `Global-Searches-Batch-Reached`, says that the
-   * next result costs one more. Past the end they go on at 0: nothing public says what else happens.
+   * `prefix` and `Global-Searches-Remaining`; another, `Global-Searches-Batch-Reached`, comes only
+   * when the next result costs one more. Past the end they go on at 0: nothing public says what else happens.
    * null: no header.
    */
   searchQuota?: { prefix: string; searches: number } | null
@@ -110,9 +120,9 @@ export interface SandboxOptions {
   }
   /** What the detail of a type without a model is: 400 UNSUPPORTED, or an event with empty data. */
   detailWithoutModel?: 'unsupported' | 'empty'
-  /** Default underscore; the other spelling is no route. */
+  /** The other spelling is no route. */
   policyPaths?: PolicyPaths
-  /** true: the operations on policies that the description does not have are there as well. */
+  /** false: the operations on policies that the description does not have are not there. */
   undescribed?: boolean
   /** `alerts` of a group: an object where it has one and an array where several, or always the same. */
   alertsAs?: 'either' | 'object' | 'array'
@@ -176,10 +186,12 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     seed: 1,
     eventsPerSecond: 0,
     lateShare: 0,
+    lateMinMs: 60_000,
     lateMaxMs: 1_800_000,
     backlog: 0,
     credentialsPerSecond: 0,
     credentialBacklog: 0,
+    materializedFilter: 'honoured',
     credentialOrder: 'newest',
     filtersImportedAt: true,
     credentialSizeLimit: null,
@@ -195,8 +207,8 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     retryAfterSeconds: null,
     tiers: {},
     detailWithoutModel: 'unsupported',
-    policyPaths: 'underscore',
-    undescribed: false,
+    policyPaths: 'hyphen',
+    undescribed: true,
     alertsAs: 'either',
     reportMs: 20_000,
     reportErrorShare: 0,

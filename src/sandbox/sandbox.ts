@@ -70,7 +70,8 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
   addWebhookCatcher(app, { settings, log, inbox })
   addControl(app, {
     faults,
-    addEvents: (count) => void stock.supply.addEvents(count),
+    addEvents: (count, ageMs) =>
+      void stock.supply.addEvents(count, { createdAtMs: settings.now() - ageMs }),
     addCredentials: (count) => void stock.supply.addCredentials(count),
     state: () => stateOf({ stock, log, inbox, service, faults }),
   })

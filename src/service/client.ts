@@ -7,8 +7,10 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import { createAccountState, type AccountPause } from './tokens/account-state.ts'
 import type { AccountConfig, Tier } from './config.ts'
+import { createCapabilities, type Capabilities } from './capabilities.ts'
 import { createCredentials } from './tokens/credentials.ts'
 import { createOperations, type Operations } from './operations/operations.ts'
 import { createOrganizationLookup } from './organization-lookup.ts'
@@ -32,6 +34,8 @@ interface TokenTest {
 
 export interface ServiceClient extends Operations {
   readonly account: AccountConfig
+  /** What this account's server and key have of what not every one has. */
+  readonly capabilities: Capabilities
   /** Who the key is for the service; asks even while the account is paused. */
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
   /** Its id, once known. */
@@ -62,20 +66,18 @@ export interface ServiceClientOptions {
   onQuota?: (remaining: number) => void
   random?: () => number
   tokenLifetimeMs?: number
+  timings?: Timings
 }
 
 export function createServiceClient(options: ServiceClientOptions): ServiceClient {
   const { account, turns, organizations } = options
-  const { clock, transport, state, tokens, pacer, session, lookup } = createParts(options)
+  const { clock, transport, state, tokens, pacer, session, lookup, capabilities } =
+    createParts(options)
 
   return {
     account,
-    ...createOperations({
-      account,
-      redis: options.redis,
-      keys: options.keys,
-      parts: { session, lookup },
-    }),
+    capabilities,
+    ...createOperations({ account, capabilities, parts: { session, lookup } }),
     async testToken({ signal } = {}) {
       const turn: Turn = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
       const told = await testToken(session, { turn, signal, evenIfPaused: true })
@@ -97,8 +99,9 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
 }
 
 function createParts(options: ServiceClientOptions) {
-  const { account, clock = systemClock } = options
-  const transport = options.transport ?? createTransport({ account, clock })
+  const { account, clock = systemClock, timings = defaultTimings } = options
+  const limits = { headersMs: timings.requestTimeoutMs, totalMs: timings.requestTimeoutMs }
+  const transport = options.transport ?? createTransport({ account, clock, limits })
   const credentials = createCredentials(account)
   const secrets = (): string[] => secretsOf(account, credentials())
   const pacer = createPacer({ ...options, clock, transport, secrets })
@@ -119,7 +122,9 @@ function createParts(options: ServiceClientOptions) {
       return (await testToken(session, { turn, signal })).organizationId
     },
   })
-  return { clock, transport, state, tokens, pacer, session, lookup }
+  const scope = (): string => credentials().fingerprint
+  const capabilities = createCapabilities({ ...shared, scope })
+  return { clock, transport, state, tokens, pacer, session, lookup, capabilities }
 }
 
 async function testToken(

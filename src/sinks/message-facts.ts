@@ -1,12 +1,16 @@
 import { formatTime, type Fact } from '../messages/description.ts'
 import type { Message } from '../messages/message.ts'
 
-/** Every named value that a person reads, in order: what matched, what the type tells, when, whence. */
+/** The first facts say what, whose and where; what of ours it matched follows them. */
+const factsBeforeMatched = 3
+
+/** Every named value that a person reads, in order: what the type tells, what matched, when, whence. */
 export function factsForPeople(message: Message): Fact[] {
   const { identifiers, tags, createdAtMs, matchedAtMs, fetchedAtMs, account, feed } = message
   return [
+    ...message.facts.slice(0, factsBeforeMatched),
     ...listed('Matched', identifiers),
-    ...message.facts,
+    ...message.facts.slice(factsBeforeMatched),
     ...listed('Tags', tags),
     ...timed('Created at', createdAtMs),
     ...timed('Matched at', matchedAtMs),

@@ -10,6 +10,7 @@ import { createKeys } from '../../src/redis/keys.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createLogger } from '../../src/runtime/logger.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
+import { defaultTimings } from '../../src/runtime/timings.ts'
 import { groupId, type SandboxChild } from './sandbox-child.ts'
 
 export type Daemon = Pick<App, 'books' | 'stop'> & { start(): Promise<unknown> }
@@ -33,7 +34,7 @@ export interface Wishes {
   feeds?: string | undefined
 }
 
-const oneFeed = `{all: {type: events, account: ${accountName}, identifier_group: ${groupId}, every: 5s}}`
+const oneFeed = `{all: {type: events, account: ${accountName}, identifier_group: ${groupId}, detail: [], every: 5s}}`
 
 /** Limits are far above what can be reached: what is measured is the daemon. */
 export function configOf({ redisUrl, sandbox, batch, feeds = oneFeed }: Setting): LoadedConfig {
@@ -64,7 +65,9 @@ export function sharedOf({ config, hash }: LoadedConfig): Shared {
     logger,
     metrics: createMetrics({ clock, logger }),
     books: [],
+    newAccounts: [],
     generation: { number: 1, hash, isActive: true },
+    timings: defaultTimings,
   }
 }
 

@@ -12,9 +12,9 @@ const word = 'acme'
 
 /** Each is named like its type; that of the legacy search begins after the older events. */
 const feeds = `
-  events: {type: events, identifier_group: ${groupId}, start: 7d}
-  event_search: {type: event_search, query: {type: keyword, keyword: ${word}}, start: 7d}
-  legacy_search: {type: legacy_search, query: ${word}, start: 1d}
+  events: {type: events, identifier_group: ${groupId}, detail: [], start: 7d}
+  event_search: {type: event_search, query: {type: keyword, keyword: ${word}}, detail: [], start: 7d}
+  legacy_search: {type: legacy_search, query: ${word}, detail: [], start: 1d}
   credentials: {type: credentials, identifier: ${identifier.id}, severity: high}
   credential_search: {type: credential_search, query: {type: domain, fqdn: ${identifier.name}}, severity: high}
 `

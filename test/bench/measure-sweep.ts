@@ -25,6 +25,8 @@ export async function measureSweep(rig: Rig, { windows }: Plan): Promise<Row[]> 
       await rig.sandbox.addEvents(events - there)
       there = events
       await reader.toEnd(feed, 'feed')
+      // the first one reads what stood below the start, too
+      if (rows.length === 0) await reader.toEnd(feed, 'sweep')
       const sweep = { kind: 'sweep', events, read: () => reader.toEnd(feed, 'sweep') }
       const audit = { kind: 'audit', events, read: () => auditAll(reader, feed) }
       for (const again of [sweep, audit]) rows.push(await readAgain(rig, again))

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { App } from '../../src/app.ts'
 import type { ReloadOutcome } from '../../src/app/reload.ts'
-import { parseConfig } from '../../src/config/load.ts'
 import { readAccounting, type SinkAccount } from '../../src/ledger/accounting.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
-import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
+import { aReplica, hurriedConfig, nothingPending, until } from '../support/rehearsal.ts'
 
 let redis: TestRedis
 
@@ -28,7 +27,7 @@ function configOf(sandbox: Sandbox, prefix: string, parts: Parts = {}): string {
   const { feeds = ['brand: 1042'], sinks = ['siem'], route = '', limit = 20 } = parts
   const feed = (text: string): string => {
     const [name, group] = text.split(': ')
-    return `${name}: {type: events, identifier_group: ${group}, every: 5s}`
+    return `${name}: {type: events, identifier_group: ${group}, detail: [], every: 5s}`
   }
   const sink = (name: string): string =>
     `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
@@ -60,7 +59,7 @@ async function startTheApp(yaml: string): Promise<{ app: App; url: string }> {
 }
 
 function reload(app: App, yaml: string): Promise<ReloadOutcome> {
-  return app.reload(() => parseConfig(yaml, { file: 'test.yaml', env: {} }))
+  return app.reload(() => hurriedConfig(yaml))
 }
 
 /** The uids that a webhook got, in order of arrival. */
@@ -188,7 +187,7 @@ test('a new account has books of its own, and a limit for the old one changes no
     .replace('type: events', 'type: events, account: main')
     .replace(
       'feeds: {',
-      'feeds: {other: {type: events, account: twin, identifier_group: 1042, every: 5s}, ',
+      'feeds: {other: {type: events, account: twin, identifier_group: 1042, detail: [], every: 5s}, ',
     )
   expect(await reload(app, more)).toEqual({
     status: 'changed',

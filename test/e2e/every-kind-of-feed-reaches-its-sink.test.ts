@@ -27,16 +27,30 @@ test('a feed of every type reaches its sink, each item once', async () => {
   const { id, reportId } = sandbox.addReportRequest({ tenantId: 42 })
   const sink = (name: string): string =>
     `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
-  const feeds = ['group', 'global', 'legacy', 'staff', 'leaks', 'papers', 'reserved']
+  const feeds = [
+    'group',
+    'tenant',
+    'one',
+    'global',
+    'legacy',
+    'staff',
+    'everybody',
+    'leaks',
+    'papers',
+    'reserved',
+  ]
   const app = aReplica(`
 redis: {url: '${redis.url}', prefix: kinds}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
 feeds:
   group: {type: events, identifier_group: 1042}
+  tenant: {type: tenant_events}
+  one: {type: identifier_events, identifier: 77}
   global: {type: event_search, query: {type: keyword, keyword: acme}}
   legacy: {type: legacy_search, query: acme}
   staff: {type: credentials, identifier: 77, severity: high, dedupe: false}
+  everybody: {type: tenant_credentials, severity: high, dedupe: false}
   leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
   papers: {type: reports, requests: ['${id}']}
   reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
@@ -59,20 +73,24 @@ route:
       .toSorted()
   const all = [...events, ...others].map(({ uid }) => uid).toSorted()
   const leaked = credentials.map((one) => `credential/${one.id}`).toSorted()
-  await until(
-    'every search has found all',
-    () => uids('legacy').length >= 20 && uids('global').length >= 20,
+  await until('every search has found all', () =>
+    ['legacy', 'global', 'tenant'].every((feed) => uids(feed).length >= 20),
   )
-  await until(
-    'every credential is there',
-    () => uids('leaks').length >= 9 && uids('staff').length >= 9,
+  await until('every credential is there', () =>
+    ['leaks', 'staff', 'everybody'].every((feed) => uids(feed).length >= 9),
   )
   await until('the report is there', () => uids('papers').length >= 1)
   await until('nothing is pending', () => nothingPending(app))
   expect(uids('group')).toEqual(events.map(({ uid }) => uid).toSorted())
+  expect(uids('tenant')).toEqual(all)
+  const ofOne = [...events, ...others].filter(({ identifiers }) =>
+    identifiers.some((identifier) => identifier.id === 77),
+  )
+  expect(uids('one')).toEqual(ofOne.map(({ uid }) => uid).toSorted())
   expect(uids('global')).toEqual(all)
   expect(uids('legacy')).toEqual(all)
   expect(uids('staff')).toEqual(leaked)
+  expect(uids('everybody')).toEqual(leaked)
   expect(uids('leaks')).toEqual(leaked)
   expect(uids('papers')).toEqual([`threat_flow/report/${reportId}`])
   const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()

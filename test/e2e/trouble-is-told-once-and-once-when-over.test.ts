@@ -1,17 +1,13 @@
 import { expect, test } from 'vitest'
-import { createApp, type App } from '../../src/app.ts'
-import { parseConfig } from '../../src/config/load.ts'
+import type { App } from '../../src/app.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startHttpServer } from '../support/http-server.ts'
 import { expectConservation, silent } from '../support/ledger.ts'
 import { startRedis } from '../support/redis.ts'
-import { nothingPending, until } from '../support/rehearsal.ts'
+import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
 
 const settleMs = 10 * 60_000
-
-/** Between two looks for trouble; here they come sooner. */
-const lookEveryMs = 15_000
 
 const organizations = [
   { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
@@ -22,21 +18,15 @@ function configOf(sandbox: Sandbox, redisUrl: string, more: string): string {
 redis: {url: '${redisUrl}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, backlog: send}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', limit: 20/s, allow_private: true}
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
 ${more}`
 }
 
-function aReplicaAt(yaml: string, aheadMs: () => number = () => 0): App {
-  const clock: Clock = {
-    ...systemClock,
-    now: () => systemClock.now() + aheadMs(),
-    sleep: (ms, signal) => systemClock.sleep(ms === lookEveryMs ? 250 : ms, signal),
-  }
-  const { config, hash } = parseConfig(yaml, { file: 'test.yaml', env: {} })
-  return createApp({ config, hash, version: 'test', logger: silent, clock })
+function aheadBy(aheadMs: () => number): Clock {
+  return { ...systemClock, now: () => systemClock.now() + aheadMs() }
 }
 
 // The next canary is far away: the clock is set ahead, and a webhook of then is refused now.
@@ -54,7 +44,13 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
 `,
   )
   let aheadMs = 0
-  const replicas = [1, 2].map(() => aReplicaAt(yaml, () => aheadMs)) as [App, App]
+  const replicas = [1, 2].map(() =>
+    aReplica(
+      yaml,
+      silent,
+      aheadBy(() => aheadMs),
+    ),
+  ) as [App, App]
   const naming = (uid: string): string[] =>
     sandbox.received.slack.map(({ body }) => body).filter((body) => body.includes(uid))
   const notices = (): string[] => naming('notice/tocsin/')
@@ -101,7 +97,7 @@ test('that the sink for notices is gone is told once through another, with what 
   const redis = await startRedis()
   const sandbox = await startSandbox({ organizations })
   sandbox.faults.add({ on: '/slack/*', effect: 'status', status: 410 })
-  const replica = aReplicaAt(
+  const replica = aReplica(
     configOf(sandbox, redis.url, 'route: {sinks: [soc], group_wait: 0s}\nnotices: {sink: soc}\n'),
   )
   const notices = (): string[] => sandbox.received.webhook.map(({ body }) => body)

@@ -24,7 +24,7 @@ interface Observed {
 }
 
 const standsBack = 'a newer configuration polls this feed; this replica does not'
-const newWalk = 'a new walk begins, with overlap'
+const newWalk = 'a new walk begins; what lies behind it is read again'
 
 function observed(yaml: string): Observed {
   const lines: { msg: string; feed?: string; reason?: string }[] = []
@@ -105,13 +105,13 @@ test.concurrent('a rolling restart to another configuration and back loses nothi
   const before = configOf(sandbox, {
     prefix,
     feeds:
-      'brand: {type: events, identifier_group: 1042, every: 5s}, people: {type: events, identifier_group: 1043, every: 5s}',
+      'brand: {type: events, identifier_group: 1042, detail: [], every: 5s}, people: {type: events, identifier_group: 1043, detail: [], every: 5s}',
     sinks: ['siem', 'gone'],
   })
   const after = configOf(sandbox, {
     prefix,
     feeds:
-      'brand: {type: events, identifier_group: 1042, every: 5s, filters: {severity: high}}, staff: {type: events, identifier_group: 1043, every: 5s}',
+      'brand: {type: events, identifier_group: 1042, detail: [], every: 5s, filters: {severity: high}}, staff: {type: events, identifier_group: 1043, detail: [], every: 5s}',
     sinks: ['siem', 'extra'],
   })
   const brand = (count: number, severity: string) => sandbox.addEvents(count, { severity })
@@ -199,7 +199,7 @@ test.concurrent('an account that reads elsewhere is another configuration too', 
   const sandbox = await startTheSandbox()
   const parts = {
     prefix: 'tenant',
-    feeds: 'brand: {type: events, identifier_group: 1042, every: 5s}',
+    feeds: 'brand: {type: events, identifier_group: 1042, detail: [], every: 5s}',
     sinks: ['siem'],
   }
   const older = observed(configOf(sandbox, parts))

@@ -9,6 +9,7 @@ import { runProgram } from '../../src/cli/program.ts'
 import { badArguments } from './bad/arguments.ts'
 import { emptyTally, sumOf, type BadInput, type Tally } from './bad/bad-input.ts'
 import { badConfigurations } from './bad/configurations.ts'
+import { badItems, oddItems } from './bad/items.ts'
 import { toAllSinks } from './bad/rehearsal-config.ts'
 import { badRequests } from './bad/requests.ts'
 import { startScene, untilTrue, type LogLine, type Scene } from './bad/scene.ts'
@@ -144,25 +145,31 @@ function unclearLines(log: readonly LogLine[]): string[] {
     .map((line) => JSON.stringify(line).slice(0, 600))
 }
 
-/** Each kept aside by itself, counted, with the others of its page. */
+/** Each without a uid is kept aside by itself, counted, and each with one is an event. */
 async function tryItems(scene: Scene): Promise<Tally> {
   const { items, handedOut } = scene.pretenders
   const areAllRead = await untilTrue(() => items.every(({ name }) => handedOut.has(name)), 60_000)
-  const series = 'tocsin_events_quarantined_total{feed="items"}'
+  const wanted = { quarantined: badItems().length, new: oddItems().length }
   const deadline = performance.now() + 30_000
-  let count = 0
-  while (areAllRead && count < items.length && performance.now() < deadline) {
-    count = await scraped(scene, series)
+  let found = { quarantined: 0, new: 0 }
+  const isDone = (): boolean => found.quarantined === wanted.quarantined && found.new === wanted.new
+  while (areAllRead && !isDone() && performance.now() < deadline) {
+    found = {
+      quarantined: await scraped(scene, 'tocsin_events_quarantined_total{feed="items"'),
+      new: await scraped(scene, 'tocsin_events_new_total{feed="items"'),
+    }
   }
-  const lost =
-    count === items.length ? [] : [`${count} of ${items.length} bad items are kept aside`]
+  const lost = isDone()
+    ? []
+    : [`of odd items ${JSON.stringify(found)}, not ${JSON.stringify(wanted)}`]
   return { tried: items.length, crashed: lost, unclear: [] }
 }
 
+/** The sum of all series that begin so. */
 async function scraped({ port }: Scene, series: string): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
-  const line = (await answer.text()).split('\n').find((each) => each.startsWith(series))
-  return Number(line?.split(' ').at(-1) ?? 0)
+  const lines = (await answer.text()).split('\n').filter((each) => each.startsWith(series))
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1) ?? 0), 0)
 }
 
 /** The good feed still reaches the good sink. */

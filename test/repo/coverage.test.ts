@@ -5,7 +5,6 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import { createKeys } from '../../src/redis/keys.ts'
 import type { ServiceClient } from '../../src/service/client.ts'
 import { createOperations } from '../../src/service/operations/operations.ts'
 import { createUndescribedPolicyOperations } from '../../src/service/operations/undescribed-policies.ts'
@@ -40,6 +39,18 @@ const described = [
   'POST /firework/v2/organizations/{organization_id}/tenants',
 ]
 
+/** Operations that only the public documents have, under the names that these give their parameters. */
+const published = [
+  'POST /firework/v4/events/tenant/_search',
+  'POST /firework/v4/events/identifiers/{identifier_id}/_search',
+  'GET /firework/v4/events/filters/types',
+  'GET /firework/v4/events/filters/severities',
+  'GET /firework/v2/activities/',
+  'GET /firework/v2/me/feed/credentials',
+  'POST /firework/v2/me/feed/credentials',
+  'POST /astp/v2/credentials/_search',
+]
+
 interface Row {
   operation: string
   functions: string[]
@@ -66,9 +77,9 @@ function codesIn(cell: string): string[] {
 
 /** Built as the client builds them; nothing is asked of anybody before one is called. */
 function functionsOfClient(): { all: string[]; undescribed: string[] } {
-  const account = { baseUrl: 'https://api.example', policyPaths: 'auto' } as const
+  const account = { policyPaths: 'auto' } as const
   const none = undefined as never
-  const operations = createOperations({ account, redis: none, keys: createKeys('x'), parts: none })
+  const operations = createOperations({ account, capabilities: none, parts: none })
   const token: keyof ServiceClient = 'testToken'
   return {
     all: [token, ...Object.keys(operations)],
@@ -86,8 +97,8 @@ async function helpOf(words: string[]): Promise<string> {
 
 const { all, undescribed } = functionsOfClient()
 
-test('every operation of the description has one row, and nothing else has', () => {
-  expect(rows.map(({ operation }) => operation)).toEqual(described)
+test('every operation of the description and of the public documents has one row', () => {
+  expect(rows.map(({ operation }) => operation)).toEqual([...described, ...published])
 })
 
 test('every function of the client has a row, but those that the description does not know', () => {
@@ -126,5 +137,5 @@ describe.each(rows)('$operation', ({ functions, commands, files }) => {
 })
 
 test('the page stays short enough to be read', () => {
-  expect(architecture.split('\n').length).toBeLessThanOrEqual(200)
+  expect(architecture.split('\n').length).toBeLessThanOrEqual(220)
 })

@@ -6,9 +6,14 @@ import { expect, test } from 'vitest'
 import { plainText } from '../../src/cli/query/reports/plain-text.ts'
 import { revealed } from '../../src/cli/query/revealed.ts'
 import { canonicalJson } from '../../src/feeds/canonical-json.ts'
-import { maskDetail } from '../../src/feeds/mask-secrets.ts'
-import { maskIdentity, maskLogins, maskText, withoutMarks } from '../../src/feeds/mask-text.ts'
-import { treatmentOf } from '../../src/feeds/secret-fields.ts'
+import {
+  maskDetail,
+  maskIdentity,
+  maskTag,
+  maskText,
+  withoutMarks,
+} from '../../src/feeds/masking.ts'
+import { treatmentOf } from '../../src/feeds/secret-names.ts'
 import { cleanBlock, cleanLine } from '../../src/messages/clean-text.ts'
 import { csvLine } from '../../src/messages/csv.ts'
 import { defang, refang } from '../../src/messages/defang.ts'
@@ -72,7 +77,7 @@ const pieces = [
 const readers: Record<string, (text: string) => unknown> = {
   'masks of text': (text) => maskText(text),
   'masks of a dump': (text) => maskText(text, true),
-  'masks of logins': maskLogins,
+  'masks of logins': maskTag,
   'masks of an identity': maskIdentity,
   'mark tags': withoutMarks,
   'masks of a detail': (text) => maskDetail({ [text]: text }),

@@ -64,7 +64,7 @@ function missing(outputs: readonly Output[]): string[] {
     ['log', /"level":"trace"|"level":"debug"/],
     ['explain stealer_log/planted/1 --output text', /accepted/],
     ['dead-letters list --output text', /(?:hook|slack)4\d\d/],
-    ['quarantine list --output text', /paste\/raw\/1/],
+    ['quarantine list --output text', /metadata\.uid/],
     ['the file of Redis', /stealer_log\/planted\/1/],
     ['commands to Redis', /evalsha|fcall/i],
     ['Redis', /eve@example\.com/],
@@ -184,7 +184,7 @@ async function commands(scene: SecretScene, config: string): Promise<Output[]> {
 }
 
 function asked(scene: SecretScene): string[][] {
-  const uids = ['stealer_log/planted/1', 'paste/raw/1', scene.sandbox.events()[0]!.uid]
+  const uids = ['stealer_log/planted/1', 'paste/nobody/1', scene.sandbox.events()[0]!.uid]
   const accounts = ['main', 'proxied', 'closed', 'tok403', 'key500']
   return [
     ...uids.map((uid) => ['explain', uid]),

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startEchoGateway, type EchoGateway } from '../support/echo-gateway.ts'
 import { freePort, startRedis, type TestRedis } from '../support/redis.ts'
-import { leaked, operators } from './planted-secrets.ts'
+import { leaked, operators, tails, tailTexts } from './planted-secrets.ts'
 
 export interface SecretScene {
   redis: TestRedis
@@ -86,7 +86,12 @@ const detail = {
   content: `found:\nbob@example.com:${leaked.combo}\ncookie: sid=${leaked.cookieHeader}`,
   credentials: [{ url: 'https://example.com', deeper: { user_password: leaked.deepDetail } }],
   autofill: [{ name: 'password', value: leaked.autofill }],
-  cookies: [{ domain: 'example.com', name: 'sid', value: leaked.cookie }],
+  cookies: [
+    { domain: 'example.com', name: 'sid', value: leaked.cookie },
+    { sid: Number(tails.cookieNumber) },
+  ],
+  form: { label: 'password', value: tails.labelled },
+  texts: tailTexts,
   link: `https://bob:${leaked.url}@example.com/`,
 }
 
@@ -98,20 +103,24 @@ function plant(sandbox: Sandbox): void {
     type: 'stealer_log',
     ignoredAtMs: null,
     groupIds: [1042],
-    notes: `seen with password: ${leaked.note}`,
+    notes: `seen with password: ${leaked.note}\n${tailTexts.slice(0, 4).join('\n')}`,
     tags: ['reset', `bob@example.com:${leaked.tag}`],
     highlights: {
       'credentials.password': [leaked.highlight],
       content: [`<mark>bob@example.com</mark>:${leaked.markedCombo}`],
       cookies: [leaked.cookieHighlight],
+      message: tailTexts.slice(0, 5),
+      body: tailTexts.slice(5),
     },
     data: detail,
   })
   sandbox.addRawItem(1042, `bob@example.com:${leaked.rawText}`)
   sandbox.addRawItem(1042, {
-    metadata: { uid: 'paste/raw/1', severity: 5, type: leaked.raw.length },
+    metadata: { severity: 5 },
     password: leaked.raw,
     cookies: [{ name: 'sid', value: leaked.rawCookie }],
+    texts: tailTexts,
+    notes: tailTexts.join('\n'),
   })
   sandbox.addRawItem(1042, { metadata: { uid: { password: leaked.rawUid } } })
   const credential = { hashType: null, identifierIds: [1119], ignoredAtMs: null }
@@ -162,8 +171,8 @@ ${refusals.flatMap((status) => refusedAccounts(url, status)).join('\n')}
 feeds:
   main: {type: events, account: main, identifier_group: 1042, every: 5s, backlog: send, detail: [high]}
   staff: {type: credentials, account: main, identifier: 1119, every: 5s, backlog: send, severity: high, sweep: false}
-  proxied: {type: events, account: proxied, identifier_group: 1, every: 5s}
-  closed: {type: events, account: closed, identifier_group: 1, every: 5s}
+  proxied: {type: events, account: proxied, identifier_group: 1, detail: [], every: 5s}
+  closed: {type: events, account: closed, identifier_group: 1, detail: [], every: 5s}
 ${refusals.flatMap((status) => refusedFeeds(status)).join('\n')}
 sinks:
   siem: ${hook(`${url}/hooks`, signed)}

@@ -1,5 +1,6 @@
 /** A real browser for what mails look like; pages come from memory, nothing is fetched. */
-import { chromium, type Page } from 'playwright-core'
+import { chromium, type Browser, type Page } from 'playwright-core'
+import { afterAll } from 'vitest'
 import { isInstalled } from './tools.ts'
 
 const executablePath = '/usr/bin/chromium'
@@ -15,23 +16,26 @@ export interface Rendering {
   colorScheme: 'light' | 'dark'
 }
 
-/** Gives `look` the page, and ends the browser whatever it does. Requests of the page fail. */
+/** One for a test file, gone after its tests. */
+let browser: Promise<Browser> | undefined
+afterAll(async () => (await browser)?.close())
+
+/** Gives `look` the page, which no other call sees. Requests of the page fail. */
 export async function inChromium<T>(
   html: string,
   { width, colorScheme }: Rendering,
   look: (page: Page) => Promise<T>,
 ): Promise<T> {
-  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  browser ??= chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  const context = await (
+    await browser
+  ).newContext({ viewport: { width, height: 900 }, colorScheme })
   try {
-    const page = await browser.newPage({
-      viewport: { width, height: 900 },
-      colorScheme,
-      javaScriptEnabled: true,
-    })
+    const page = await context.newPage()
     await page.route('**/*', (route) => route.abort())
     await page.setContent(html)
     return await look(page)
   } finally {
-    await browser.close()
+    await context.close()
   }
 }

@@ -3,6 +3,7 @@ import type { Walk } from '../../src/ledger/feed-state.ts'
 import { openFeed } from '../../src/ledger/feed-state.ts'
 import { createPoller, type Poller, type PollOutcome } from '../../src/feeds/poller.ts'
 import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
+import { readsAll } from '../../src/feeds/walk.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
@@ -11,6 +12,7 @@ import { ServiceError } from '../../src/service/service-error.ts'
 import { silent } from './ledger.ts'
 import {
   createScriptedService,
+  scriptedOperations,
   type Habits,
   type ScriptedItem,
   type ScriptedService,
@@ -40,6 +42,11 @@ export interface FeedHistory {
   /** Items that a sweep found first, created before what the tail had taken in when the sweep began. */
   late(): number
   uidOf: (item: ScriptedItem) => string
+  /**
+   * What an item below the start bound is: `old` if it was there before the reading of all below began,
+   * `new` if it came in a step after that ended, `either` in between.
+   */
+  sightOf(item: ScriptedItem): 'old' | 'new' | 'either'
 }
 
 class Killed extends Error {}
@@ -58,8 +65,14 @@ export function createHistory({
   const uidOf = ({ id }: ScriptedItem): string =>
     feed.type.includes('credential') ? `credential/${id}` : `paste/x/${id}`
 
+  const inserted = new Map<number, number>()
+  let step = 0
+  let learningAt = Infinity
+  let learnedAt = Infinity
+
   function insert(ageMs: number): void {
     service.insert(Date.now() - ageMs)
+    inserted.set(service.items.at(-1)!.id, step)
   }
 
   async function turns(
@@ -97,8 +110,12 @@ export function createHistory({
     for (let turn = 0; turn < 100; turn += 1) {
       await turns(['feed'])
       await turns(['sweep'])
-      const { sweep, lastCaughtUpMs = 0 } = await openFeed(book, feed.name, feed.startMs)
-      const isSwept = sweep.isDone && (sweep.walk?.startedAtMs ?? 0) >= sinceMs
+      const state = await openFeed(book, feed.name, feed.startMs)
+      const { sweep, lastCaughtUpMs = 0 } = state
+      // the tail's walk where it reads all there is, and no sweep is due
+      const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : sweep
+      const isWhole = last.walk === state.walk || last.walk?.notes?.['kind'] === 'whole'
+      const isSwept = isWhole && last.isDone && (last.walk?.startedAtMs ?? 0) >= sinceMs
       if (isSwept && lastCaughtUpMs >= sinceMs) return
     }
     throw new Error(`not at its end after 100 turns, ${service.requests.length} requests`)
@@ -106,11 +123,19 @@ export function createHistory({
 
   return {
     service,
-    async go(step) {
-      if (step.do === 'insert') for (const ageMs of step.ages) insert(ageMs)
-      if (step.do === 'expire') service.expireCursors()
-      if (step.do === 'reorder') service.habits.order = step.order
-      if (step.do === 'turns') await turns(step.kinds, step.incidents)
+    async go(given) {
+      step += 1
+      if (given.do === 'insert') for (const ageMs of given.ages) insert(ageMs)
+      if (given.do === 'expire') service.expireCursors()
+      if (given.do === 'reorder') service.habits.order = given.order
+      if (given.do === 'turns') await turns(given.kinds, given.incidents)
+      if (watched.learns()) learningAt = Math.min(learningAt, step)
+      if (watched.hasLearned()) learnedAt = Math.min(learnedAt, step)
+    },
+    sightOf(item) {
+      const at = inserted.get(item.id) ?? 0
+      if (at < learningAt) return 'old'
+      return at > learnedAt ? 'new' : 'either'
     },
     settle,
     late: () => watched.late(service.items, uidOf),
@@ -120,14 +145,7 @@ export function createHistory({
 
 /** The same client, whose every answer something may happen to. */
 function struckBy(happen: () => void, client: ServiceClient): ServiceClient {
-  const names = [
-    'searchGroupEvents',
-    'searchEvents',
-    'legacySearch',
-    'credentialFeed',
-    'searchCredentials',
-  ] as const
-  const struck = names.map((name) => [
+  const struck = scriptedOperations.map((name) => [
     name,
     async (request: never) => {
       const answer: unknown = await client[name](request)
@@ -160,13 +178,25 @@ function aPoller(book: Book, client: ServiceClient, queue: () => Promise<void>):
 function watchCommits(book: Book): {
   book: Book
   late: (items: ScriptedItem[], uidOf: FeedHistory['uidOf']) => number
+  /** Whether a rescan has begun to read, or has read to the end, what the tail left behind it. */
+  learns: () => boolean
+  hasLearned: () => boolean
 } {
   const found: { uid: string; beforeMs: number }[] = []
+  let learns = false
+  let hasLearned = false
 
   async function ask<T>(script: string, ...args: (string | number)[]): Promise<T> {
     const answer = await book.ask<T>(script, ...args)
     const { fresh = [] } = answer as { fresh?: number[] }
-    const page = JSON.parse(String(args[0])) as { of: string; events: { u: string }[] }
+    const page = JSON.parse(String(args[0])) as {
+      of: string
+      at_end: string[]
+      events: { u: string }[]
+    }
+    const { ended } = answer as { ended?: boolean }
+    learns ||= page.at_end.includes('snapshot_of')
+    hasLearned ||= ended === true && page.at_end.includes('snapshot_of')
     const { notes } = JSON.parse(String(args[1])) as Walk
     const beforeMs = Number(notes?.['lateBeforeMs'] ?? -Infinity)
     if (page.of === '') return answer
@@ -176,6 +206,8 @@ function watchCommits(book: Book): {
 
   return {
     book: { ...book, ask },
+    learns: () => learns,
+    hasLearned: () => hasLearned,
     late: (items, uidOf) => {
       const created = new Map(items.map((item) => [uidOf(item), item.createdMs]))
       return found.filter(({ uid, beforeMs }) => (created.get(uid) ?? Infinity) < beforeMs).length

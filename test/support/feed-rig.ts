@@ -6,6 +6,7 @@ import { createPoller, type PollerOptions, type PollOutcome } from '../../src/fe
 import type { Book } from '../../src/ledger/book.ts'
 import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import type { Logger } from '../../src/runtime/logger.ts'
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts'
 import { secretFromText } from '../../src/runtime/secret.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
@@ -29,6 +30,8 @@ export interface FeedRig {
   /** What the account has left of its searches, as the last answer said. */
   quota(): Promise<QuotaReading | undefined>
   setQuota(reading: QuotaReading): Promise<void>
+  /** Makes what the account remembers of the service so much older. */
+  forgetCapabilities(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -37,6 +40,9 @@ export interface FeedRigOptions {
   sandbox?: SandboxOptions
   plan?: PollerOptions['plan']
   sealSecret?: PollerOptions['sealSecret']
+  logger?: Logger
+  /** Left out: the service is asked for nothing beyond its description. */
+  capabilities?: PollerOptions['capabilities']
 }
 
 /** Every event goes to sink soc unless `plan` says otherwise. */
@@ -73,9 +79,10 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     hasRoom: () => Promise.resolve(true),
     quotaOf: (account) => readQuota(given.tests.redis, keys, account),
     sealSecret: given.sealSecret,
+    capabilities: given.capabilities,
     pairIdOf: (_account, parts) => secrets.digest(parts),
     clock: systemClock,
-    logger: silent,
+    logger: given.logger ?? silent,
     metrics,
   })
   const signal = new AbortController().signal
@@ -101,12 +108,19 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     asked() {
       const requests = sandbox.requests
         .slice(seen)
-        .filter(({ path }) => path.includes('/firework/'))
+        .filter(({ path }) => path.includes('/firework/') || path.includes('/astp/'))
       seen = sandbox.requests.length
       return requests
     },
     quota: () => readQuota(given.tests.redis, keys, 'main'),
     setQuota: (reading) => noteQuota(given.tests.redis, keys, 'main', reading),
+    async forgetCapabilities(ms) {
+      const { redis } = given.tests
+      for (const name of await redis.keys('*capability*')) {
+        const [has, atMs] = (await redis.get(name))!.split(' ')
+        await redis.set(name, `${has} ${Number(atMs) - ms}`)
+      }
+    },
     async stop() {
       await replica.stop()
       await sandbox.close()

@@ -4,11 +4,14 @@ import type {
   EventSearchFeedConfig,
   EventsFeedConfig,
   FeedCommon,
+  IdentifierEventsFeedConfig,
   LegacySearchFeedConfig,
   ReportsFeedConfig,
+  TenantCredentialsFeedConfig,
+  TenantEventsFeedConfig,
 } from '../../src/feeds/config.ts'
 import type { Polled } from '../../src/feeds/polled-feed.ts'
-import type { FeedState } from '../../src/ledger/feed-state.ts'
+import type { FeedState, ScanState } from '../../src/ledger/feed-state.ts'
 
 const common: FeedCommon & { scope: string } = {
   name: 'brand',
@@ -27,9 +30,23 @@ const common: FeedCommon & { scope: string } = {
 
 const pairs = { by: ['identity', 'secret', 'domain'], forMs: 180 * 86_400_000 } as const
 
-/** A feed with every default; say only what the test is about. */
+/** A feed with every default but no full events; say only what the test is about. */
 export function aFeed(overrides: Partial<Polled<EventsFeedConfig>> = {}): Polled<EventsFeedConfig> {
   return { ...common, type: 'events', identifierGroup: 1042, filters: {}, ...overrides }
+}
+
+/** A feed of all events of the tenant, likewise. */
+export function aTenantFeed(
+  overrides: Partial<Polled<TenantEventsFeedConfig>> = {},
+): Polled<TenantEventsFeedConfig> {
+  return { ...common, type: 'tenant_events', filters: {}, ...overrides }
+}
+
+/** A feed of an identifier's events, likewise. */
+export function anIdentifierFeed(
+  overrides: Partial<Polled<IdentifierEventsFeedConfig>> = {},
+): Polled<IdentifierEventsFeedConfig> {
+  return { ...common, type: 'identifier_events', identifier: 77, filters: {}, ...overrides }
 }
 
 /** A feed of an identifier's leaked credentials, likewise. */
@@ -47,6 +64,14 @@ export function aCredentialFeed(
     dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
     ...overrides,
   }
+}
+
+/** A feed of all leaked credentials of the tenant, likewise. */
+export function aTenantCredentialFeed(
+  overrides: Partial<Polled<TenantCredentialsFeedConfig>> = {},
+): Polled<TenantCredentialsFeedConfig> {
+  const { identifier: _one, ...all } = aCredentialFeed()
+  return { ...all, type: 'tenant_credentials', ...overrides }
 }
 
 /** A feed of what a global credential search finds, likewise. */
@@ -118,6 +143,17 @@ export function aReportsFeed(
   }
 }
 
+function aScanState(): ScanState {
+  return {
+    sequence: 0,
+    generation: 0,
+    walk: undefined,
+    isDone: false,
+    lastCompletedMs: undefined,
+    lastEnded: undefined,
+  }
+}
+
 /** A feed that never polled, opened at this time with a start of a day. */
 export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): FeedState {
   return {
@@ -131,16 +167,22 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     lastCaughtUpMs: undefined,
     isBackfilling: false,
     isEnded: false,
-    sweep: {
-      sequence: 0,
-      generation: 0,
-      walk: undefined,
-      isDone: false,
-      lastCompletedMs: undefined,
-      lastEnded: undefined,
+    sweep: aScanState(),
+    recent: aScanState(),
+    long: aScanState(),
+    rescans: {
+      snapshotOf: undefined,
+      rungMs: [],
+      matched: undefined,
+      perWeek: undefined,
+      firstPollMs: undefined,
     },
+    lateness: {},
     repairSequence: 0,
+    unreadable: undefined,
+    hasQuarantine: false,
     paused: undefined,
+    refused: undefined,
     ...overrides,
   }
 }

@@ -31,7 +31,14 @@ export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): Notices
     sleep: () => Promise.resolve(),
   }
   const redis = { problems: [], isFull: false }
-  const snapshot: Snapshot = { feeds: [], accounts: [], sinks: [], redis, unaccounted: [] }
+  const snapshot: Snapshot = {
+    feeds: [],
+    accounts: [],
+    left: [],
+    sinks: [],
+    redis,
+    unaccounted: [],
+  }
   const queued: string[] = []
   const ways = {
     book,

@@ -1,14 +1,61 @@
 /** Any number of replicas of the whole daemon in this process, and what a rehearsal waits for. */
 import { createApp, type App } from '../../src/app.ts'
-import { parseConfig } from '../../src/config/load.ts'
+import { parseConfig, type LoadedConfig } from '../../src/config/load.ts'
 import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import type { Logger } from '../../src/runtime/logger.ts'
+import { defaultTimings, type Timings } from '../../src/runtime/timings.ts'
 import { silent } from './ledger.ts'
 
+/**
+ * About a tenth of production's. A job's lock stays as long as it is: no process dies here, and one that is
+ * kept waiting by a busy machine would lose it.
+ */
+export const shortTimings: Timings = {
+  ...defaultTimings,
+  stalledCheckMs: 500,
+  redisWatchMs: 500,
+  reconcileMs: 250,
+  silencesMs: 500,
+  groupsMs: 100,
+  reliefMs: 500,
+  feedJobsMs: 2_000,
+  housekeepingMs: 1_000,
+  reconcileGraceMs: 500,
+  pollBackoffMs: 500,
+  notDueLookMs: 500,
+  pausedLookMs: 250,
+  fullLookMs: 250,
+  supersededLookMs: 250,
+  headStartMs: 250,
+  requestTimeoutMs: 5_000,
+  keyPauseMs: 1_000,
+  detailWaitMs: 5_000,
+  detailRetryMs: 250,
+  circuitOpenMs: 2_000,
+  fallbackWaitMs: 1_000,
+}
+
 /** One replica with the configuration as an operator writes it; not started yet. */
-export function aReplica(yaml: string, logger: Logger = silent): App {
-  const { config, hash } = parseConfig(yaml, { file: 'test.yaml', env: {} })
-  return createApp({ config, hash, version: 'test', logger })
+export function aReplica(yaml: string, logger: Logger = silent, clock: Clock = systemClock): App {
+  return createApp({
+    ...hurriedConfig(yaml),
+    version: 'test',
+    logger,
+    clock,
+    timings: shortTimings,
+  })
+}
+
+/** Its feeds are polled and swept ten times as often as it says, and than any configuration may ask for. */
+export function hurriedConfig(yaml: string): LoadedConfig {
+  const loaded = parseConfig(yaml, { file: 'test.yaml', env: {} })
+  const feeds = loaded.config.feeds.map((feed) => ({
+    ...feed,
+    everyMs: feed.everyMs / 10,
+    ...(feed.sweep?.everyMs && { sweep: { ...feed.sweep, everyMs: feed.sweep.everyMs / 10 } }),
+  }))
+  return { ...loaded, config: { ...loaded.config, feeds } }
 }
 
 export { until } from './until.ts'

@@ -3,8 +3,22 @@
  * so that a failing history can be told again. It stands where a ServiceClient stands.
  */
 import type { ServiceClient } from '../../src/service/client.ts'
+import type { Turn } from '../../src/service/pacing/pick-next.ts'
 import { ServiceError } from '../../src/service/service-error.ts'
+import type { GroupSearchBody } from '../../src/service/wire/events.ts'
 import type { WireSearchPage } from '../../src/service/wire/page.ts'
+
+/** What of the client is scripted. */
+export const scriptedOperations = [
+  'searchGroupEvents',
+  'searchTenantEvents',
+  'searchIdentifierEvents',
+  'searchEvents',
+  'legacySearch',
+  'credentialFeed',
+  'tenantCredentials',
+  'searchCredentials',
+] as const
 
 export interface ScriptedItem {
   id: number
@@ -111,21 +125,38 @@ export function createScriptedService(given: Habits): ScriptedService {
     return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: Date.now() })
   }
 
-  const client: Pick<
-    ServiceClient,
-    'searchGroupEvents' | 'searchEvents' | 'legacySearch' | 'credentialFeed' | 'searchCredentials'
-  > = {
-    searchGroupEvents: ({ body, turn }) =>
-      answer(askedBy(turn.kind, body, body.filters?.estimated_created_at), eventOf),
-    searchEvents: ({ body, turn }) =>
-      answer(askedBy(turn.kind, body, body.filters?.estimated_created_at), eventOf),
+  const searchEvents = ({ body, turn }: { body: GroupSearchBody; turn: Turn }) =>
+    answer(askedBy(turn.kind, body, body.filters?.estimated_created_at ?? {}), eventOf)
+
+  const readCredentials = ({
+    from,
+    size,
+    turn,
+  }: {
+    from: string | null
+    size: number
+    turn: Turn
+  }) => answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
+
+  const client: Pick<ServiceClient, (typeof scriptedOperations)[number] | 'capabilities'> = {
+    // a server that has what the feeds ask for, and no search without a quota
+    capabilities: {
+      read: () => Promise.resolve(undefined),
+      find: () => Promise.resolve(false),
+      note: () => Promise.resolve(),
+      demote: () => Promise.resolve(),
+    },
+    searchGroupEvents: searchEvents,
+    searchTenantEvents: searchEvents,
+    searchIdentifierEvents: searchEvents,
+    searchEvents,
     async legacySearch({ parameters, from, turn }) {
       const [gte, lte] = parameters.time?.split('@') ?? []
       const asked = askedBy(turn.kind, { from, size: parameters.size ?? 10 }, { gte, lte })
       return { ...(await answer(asked, legacyEventOf)), hits: undefined }
     },
-    credentialFeed: ({ from, size, turn }) =>
-      answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf),
+    credentialFeed: readCredentials,
+    tenantCredentials: readCredentials,
     async searchCredentials({ body, turn }) {
       const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
       return { ...page, searchesRemaining: undefined }

@@ -1,6 +1,7 @@
 /** What a message that a catcher of the sandbox took says, for the view and for the account. */
 import type { Received, SinkName } from '../../sandbox/catchers/received.ts'
-import { isKnownSeverity, severities, severityRank } from '../../events/severity.ts'
+import { isKnownSeverity, noSeverity, severities, severityRank } from '../../events/severity.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import { counted, harmless } from '../words.ts'
 import { readSummary, uidsInTable, type MessageForm } from './demo-summary.ts'
 
@@ -102,8 +103,8 @@ function elementsOf(json: unknown): Element[] {
 
 function textOf(elements: readonly Element[]): string {
   const [only] = elements
-  if (only && elements.length === 1) return `${only.severity.toUpperCase()} ${only.uid}`
-  const words = ['other', ...severities].toReversed()
+  if (only && elements.length === 1) return `${severityLabel(only.severity)} ${only.uid}`
+  const words = [noSeverity, ...severities.toReversed()]
   const counts = words.map((word) => ({
     word: word.toUpperCase(),
     count: elements.filter(({ severity }) => wordFor(severity) === word).length,
@@ -113,7 +114,7 @@ function textOf(elements: readonly Element[]): string {
 }
 
 function wordFor(severity: string): string {
-  return isKnownSeverity(severity) ? severity : 'other'
+  return isKnownSeverity(severity) ? severity : noSeverity
 }
 
 function firstWord(text: string): string {

@@ -70,6 +70,7 @@ export async function startDemoSandbox(options: DemoSandboxOptions): Promise<Dem
     const arrivals = createArrivals({
       perSecond: rate,
       lateShare: 0,
+      lateMinMs: 60_000,
       lateMaxMs: 60_000,
       random: createRandom(seed + sandbox.events().length),
       logger,

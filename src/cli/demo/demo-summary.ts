@@ -19,7 +19,7 @@ const tag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
 const forms: readonly [SummaryKind, RegExp][] = [
   [
     'digest',
-    /^Digest .*?: (?:nothing new|(?<count>\d+) events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
+    /^Digest .*?: (?:\d[^;]* already sent[^;]*?, )?(?:nothing (?:else )?new|(?<count>\d+) (?:new )?events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
   ],
   ['group', new RegExp(String.raw`${tag}(?<count>\d+) new events?\b`)],
   ['backlog', new RegExp(String.raw`${tag}First poll(?: of feed \S+)?: (?<count>\d+) events?\b`)],

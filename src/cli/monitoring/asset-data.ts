@@ -16,6 +16,12 @@ const fieldsByType: Record<AssetType, readonly string[]> = {
   secret: ['secret'],
   azure_tenant: ['tenant_id'],
   identity: ['attributes'],
+  ransomleak: ['source', 'id'],
+  external_id: ['source', 'id'],
+  address_data: ['street', 'city', 'country', 'state'],
+  birth_year: ['year'],
+  role: ['role'],
+  phone_number: ['phone_number'],
 }
 
 /** The fields that the asset's type asks for are there, and texts; an identity's is a list. */
@@ -33,6 +39,7 @@ type Data = Readonly<Record<string, unknown>>
 function textProblem(field: string, data: Data, fields: readonly string[]): Finding[] {
   const value = data[field]
   if (typeof value === 'string' && value.trim() !== '') return []
+  if (field === 'year' && Number.isInteger(value)) return []
   if (value !== undefined) {
     const problem = value === null || value === '' ? 'has no value' : 'not a text'
     return [{ path: ['data', field], problem, remedy: 'write a text, in quotes' }]

@@ -1,6 +1,6 @@
 /**
- * What `assets apply` remembers from run to run, since the API lists no assets and shows none: ids, what
- * was written, what came back. The file is either the old one or the new one, and nobody else's to read.
+ * What `assets apply` remembers from run to run, since it does not ask the service which assets there
+ * are: ids, what was written, what came back. The file is either the old one or the new one, and nobody else's to read.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'

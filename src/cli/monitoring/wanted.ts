@@ -1,6 +1,6 @@
 /** What the monitoring file asks for, in the service's own terms. */
 import { canonicalJson } from '../../feeds/canonical-json.ts'
-import { maskSecrets } from '../../feeds/mask-secrets.ts'
+import { maskSecrets } from '../../feeds/masking.ts'
 import type { AssetCreation } from '../../service/wire/assets.ts'
 import type { PolicyCreation } from '../../service/wire/policies.ts'
 import type { MonitoringContent, WrittenPolicy } from './monitoring-file.ts'

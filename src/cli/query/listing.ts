@@ -2,11 +2,11 @@
  * What a command found, as it comes: a table for people, or JSON, JSON lines and CSV for machines.
  * Text that others wrote is made harmless to terminals and spreadsheets.
  */
-import { csvLine, csvMark } from '../../messages/csv.ts'
+import { csvLine, csvMark, isChangedInCsv } from '../../messages/csv.ts'
 import type { Context } from '../context.ts'
 import type { Style } from '../terminal.ts'
 import { jsonText } from '../json-text.ts'
-import { harmless } from '../words.ts'
+import { counted, harmless } from '../words.ts'
 import type { OutputForm } from './service-command.ts'
 
 export interface Column<Row> {
@@ -113,8 +113,10 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
   }
 }
 
+/** Says at the end how many cells are not what the service sent: a revealed secret may be among them. */
 function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Printer<Row> {
   let isBegun = false
+  let changed = 0
   const begin = (): void => {
     if (!isBegun) terminal.print(`${csvMark}${csvLine(csv)}`.trimEnd())
     isBegun = true
@@ -124,11 +126,24 @@ function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Print
       begin()
       for (const row of rows) {
         const fields = json(row)
-        terminal.print(csvLine(csv.map((path) => cellText(valueAt(fields, path)))).trimEnd())
+        const cells = csv.map((path) => cellText(valueAt(fields, path)))
+        changed += cells.filter(isChangedInCsv).length
+        terminal.print(csvLine(cells).trimEnd())
       }
     },
-    end: begin,
-    breakOff: () => undefined,
+    end() {
+      begin()
+      sayChanged()
+    },
+    breakOff: sayChanged,
+  }
+
+  function sayChanged(): void {
+    if (changed === 0) return
+    const cells = counted(changed, 'cell')
+    terminal.complain(
+      `${cells} changed so that no spreadsheet runs what is in there; --output ndjson has the exact text`,
+    )
   }
 }
 

@@ -1,23 +1,14 @@
 /** What the service sent, as it may be shown: with its secrets masked, unless they are asked for. */
 import type { Command } from 'commander'
-import { maskKnown } from '../../feeds/mask-known.ts'
-import { maskSecrets } from '../../feeds/mask-secrets.ts'
-import { CommandError } from '../command-error.ts'
+import { maskKnown, maskSecrets } from '../../feeds/masking.ts'
 
 export interface RevealOption {
   reveal?: true
 }
 
-/** Not in CSV, which is made safe for spreadsheets: what it holds there may be another secret. */
 export function addRevealOption(command: Command, says = 'show leaked secrets in clear'): Command {
-  return command.option('--reveal', says).hook('preAction', () => {
-    const { reveal, output } = command.opts<RevealOption & { output?: string }>()
-    if (reveal && output === 'csv') throw new CommandError('mistake', notInCsv)
-  })
+  return command.option('--reveal', says)
 }
-
-const notInCsv =
-  '--reveal: CSV changes secrets so that no spreadsheet runs them; take --output json or ndjson'
 
 /** The secret that was searched for is masked wherever it stands. */
 export function masked<Value>(value: Value, secrets: readonly string[] = []): Value {

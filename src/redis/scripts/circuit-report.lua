@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Tells a sink's circuit how a send went. Five faults in a row open it, one that cannot heal by itself
--- opens it at once; 30 s at first, doubling to 15 min while probes fail. One that says that the address
+-- opens it at once; doubling to 15 min while probes fail. One that says that the address
 -- is no more disables the sink, for as long as it has this address.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone; fingerprint of the sink's
---          address ('': not known); what was answered (gone)
+--          address ('': not known); what was answered (gone); how long it opens at first, ms
 -- Returns  'opened <until ms>', 'closed', 'disabled', or ''
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
@@ -42,7 +42,7 @@ if is_open or (not state[1] and word == 'fault' and faults < 5) then
   return ''
 end
 local openings = redis.call('HINCRBY', KEYS[1], 'openings', 1)
-local open_until = now + math.min(30000 * 2 ^ (openings - 1), 900000)
+local open_until = now + math.min(tonumber(ARGV[4]) * 2 ^ (openings - 1), 900000)
 redis.call('HSET', KEYS[1], 'until', string.format('%d', open_until))
 redis.call('HSETNX', KEYS[1], 'opened_at', now)
 redis.call('DEL', KEYS[2])

@@ -1,11 +1,13 @@
 -- Takes one page in: marks, records, items, counters and cursor change together or not at all.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, of ('' the tail's walk | 'sweep_' | 'repair_': events that an audit missed), seq
---          (expected), cid (commit id), gen, fp (walk fingerprint), ends (the walk: JSON), horizon, retention
+-- ARGV[1]  JSON: feed, of ('' the tail's walk | 'recent_', 'long_', 'sweep_': a rescan's | 'repair_': events that
+--          an audit missed), seq
+--          (expected), cid (commit id), gen, fp (walk fingerprint), ends (the walk: JSON), at_end [field, value, …
+--          set when a rescan was read to its end], horizon, retention
 --          {story, payload}, detail_wait, requested, caught_up (bool),
 --          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
---          events [{u, rid, sv, rk, ty, seen {m, b}, bl (baseline), ca? (created), cl? (ignored | remediated),
---          l (labels), w (decisions), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
+--          events [{u, rid, q? (its id in the quarantine, had it been set aside), sv, rk, ty, seen {m, b}, base? {m, b} (below the start bound), bl (baseline), ca? (created), cl? (ignored | remediated),
+--          l (labels), w (decisions), ur? (fields not read), nr (no readable severity), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
 --          items [{d, k, q (routes), m, b, bw?, sh (shadow), g? {id, kind, wait, at?, about, urgent}, li?}]}],
 --          bad [{rid, m, b, uid?, problem}]
 -- ARGV[2]  the walk after this page, stored as it is
@@ -206,6 +208,18 @@ local function is_late(event)
   return ask.late_before and event.ca and event.ca < ask.late_before
 end
 
+-- How old a late event was when it was found: the first of these that is not less.
+local ages = { { '1m', 60000 }, { '10m', 600000 }, { '1h', 3600000 }, { '1d', 86400000 }, { '7d', 604800000 } }
+
+local function lateness(event)
+  for _, age in ipairs(ages) do
+    if ask.requested - event.ca <= age[2] then
+      return age[1]
+    end
+  end
+  return 'more'
+end
+
 -- Of an event whose record is gone, or does not know this feed, nobody knows what became of it: it is new.
 -- What was claimed for a destination, and is not in its record, may go there a second time.
 local function forget_lost(event)
@@ -224,6 +238,9 @@ end
 
 -- It reads now, whether or not it is new.
 local function close_entry_of(event)
+  if event.q and redis.call('HEXISTS', key('quarantine'), event.q) == 1 then
+    close_entry(event.q)
+  end
   local entry = has_quarantined and redis.call('HGET', key('quarantine-uids'), event.u)
   if entry then
     close_entry(entry)
@@ -240,24 +257,32 @@ local function severity_before(event, record, is_seen)
 end
 
 -- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
+-- What was marked as baseline stays it: it was there before the feed began.
 local function take_in(place, event, payload)
   local record = load_record(event.rid)
   local is_seen = is_marked(weeks, event.seen, ask.horizon)
+  if not is_seen and event.base and is_marked(weeks, event.base, ask.horizon) then
+    is_seen, event.bl = true, true
+  end
   local rank_before, word_before = severity_before(event, record, is_seen)
-  local raised = rank_before and event.rk > rank_before
+  -- that a severity cannot be read any more is no news of an event that was told with one
+  local raised = rank_before and event.rk > rank_before and not (is_seen and event.nr)
   if is_seen then
     counts.duplicate = counts.duplicate + 1
     if not raised or event.bl then
       return note_closed(event, record, payload)
     end
   else
-    write_mark(weeks, event.seen, ask.horizon)
+    write_mark(weeks, event.bl and event.base or event.seen, ask.horizon)
     if event.bl then
       counts.baseline = counts.baseline + 1
       return
     end
     counts.new = counts.new + 1
-    counts.late = counts.late + (is_late(event) and 1 or 0)
+    if is_late(event) then
+      counts.late = counts.late + 1
+      redis.call('HINCRBY', feed, 'late:' .. lateness(event), 1)
+    end
     fresh[#fresh + 1] = place
   end
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
@@ -268,7 +293,7 @@ local function take_in(place, event, payload)
     record.sv = event.sv
   end
   record.cl = event.cl or record.cl
-  record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w }
+  record.f[#record.f + 1] = { f = ask.feed, at = now, sv = event.sv, l = event.l, w = event.w, ur = event.ur }
   add_items(event, record)
   remember_inhibitor(event)
   save_record(event.rid, record)
@@ -304,10 +329,27 @@ local function set_aside(bad, raw)
   local entry = { feed = ask.feed, at = now, problem = bad.problem, uid = bad.uid, raw = raw, marks = marks }
   redis.call('HSET', key('quarantine'), bad.rid, cjson.encode(entry))
   redis.call('ZADD', key('quarantine-ages'), now, bad.rid)
+  redis.call('HSET', key('quarantine-feeds'), bad.rid, ask.feed)
   if bad.uid then
     redis.call('HSET', key('quarantine-uids'), bad.uid, bad.rid)
   end
   trim_quarantine()
+end
+
+-- A page of which half or more cannot be read says that the feed is unreadable; the next page with items that
+-- is better says that it is not. An empty page says nothing.
+local function note_unreadable()
+  if counts.fetched == 0 or ask.of == 'repair_' then
+    return
+  end
+  if 2 * #ask.bad < counts.fetched then
+    redis.call('HDEL', feed, 'unreadable')
+    return
+  end
+  local text = redis.call('HGET', feed, 'unreadable')
+  local since = text and cjson.decode(text).since or now
+  local note = { since = since, shown = counts.fetched, unread = #ask.bad, problem = ask.bad[1].problem }
+  redis.call('HSET', feed, 'unreadable', cjson.encode(note))
 end
 
 for i, event in ipairs(ask.events) do
@@ -320,6 +362,7 @@ end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])
 end
+note_unreadable()
 for name, by in pairs(counts) do
   bump('f|' .. ask.feed .. '|' .. name, by)
 end
@@ -345,9 +388,12 @@ else
   redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
   if ask.caught_up then
     redis.call('HSET', feed, of('completed'), ask.requested, of('completed_walk'), ask.ends)
+    if #ask.at_end > 0 then
+      redis.call('HSET', feed, unpack(ask.at_end))
+    end
   end
 end
--- The sweep never moves the tail's high-water mark: it may be ahead of the tail.
+-- A rescan never moves the tail's high-water mark: it may be ahead of the tail.
 if ask.newest and ask.of == '' then
   local newest = math.min(ask.newest, now)
   if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then

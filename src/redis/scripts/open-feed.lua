@@ -1,11 +1,17 @@
 -- Reads what a poll starts from; the first one ever fixes the floor below which nothing is read.
 -- KEYS[1]  the account's base
 -- ARGV     feed, start in ms before now
--- Returns  {now, field, value, field, value, …}
+-- Returns  {now, field, value, field, value, …}, `quarantined` among them where the account's quarantine is not empty
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
-redis.call('HSETNX', feed, 'floor', now - tonumber(ARGV[2]))
+if redis.call('HSETNX', feed, 'floor', now - tonumber(ARGV[2])) == 1 then
+  redis.call('HSET', feed, 'first_poll', now)
+end
 local state = redis.call('HGETALL', feed)
 table.insert(state, 1, tostring(now))
+if redis.call('EXISTS', key('quarantine')) == 1 then
+  table.insert(state, 'quarantined')
+  table.insert(state, '1')
+end
 return state

@@ -1,4 +1,5 @@
--- Moves a feed's floor and starts a new walk there. Marks stay: what was delivered is not sent again.
+-- Moves a feed's start bound. The tail goes on near the newest event, and a rescan reads from the new bound
+-- on. Marks stay: what was delivered is not sent again.
 -- KEYS[1]  the account's base
 -- ARGV     feed, new floor in ms
 -- Returns  the new floor
@@ -6,6 +7,5 @@
 
 local feed = key('feed', ARGV[1])
 redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', now)
-redis.call('HDEL', feed, 'walk', 'newest')
 redis.call('HINCRBY', feed, 'seq', 1)
 return ARGV[2]

@@ -20,5 +20,5 @@ export function chargeSearch(
   const { prefix } = settings.searchQuota
   const paid = quota.pay(JSON.stringify([kind, query]), shown, settings.now())
   void reply.header(`${prefix}Global-Searches-Remaining`, String(paid.remaining))
-  void reply.header(`${prefix}Global-Searches-Batch-Reached`, String(paid.isBatchReached))
+  if (paid.isBatchReached) void reply.header(`${prefix}Global-Searches-Batch-Reached`, 'true')
 }

@@ -1,6 +1,6 @@
-/** Whose events are: a tenant sees those in its identifier groups, with what it noted on them. */
+/** Whose events and identifiers are: a tenant sees its own, with what it noted on them. */
 import type { FastifyReply } from 'fastify'
-import { sendError } from '../error-bodies.ts'
+import { sendError, validationEntry, type ErrorSaid } from '../error-bodies.ts'
 import type { History } from '../history/history.ts'
 import type { SandboxEvent } from '../history/sandbox-event.ts'
 import type { SandboxSettings } from '../options.ts'
@@ -37,11 +37,36 @@ type Reached = { event: SandboxEvent; refusal?: never } | { event?: never; refus
 export function reachEvent(
   reply: FastifyReply,
   uid: string,
-  { history, ...asked }: Asked & { history: History },
+  { history, shape, ...asked }: Asked & { history: History; shape?: ErrorSaid['shape'] },
 ): Reached {
   const event = history.get(uid)
-  if (!event) return { refusal: sendError(reply, { status: 404, message: 'no such event' }) }
+  if (!event) return { refusal: sendError(reply, { status: 404, message: 'no such event', shape }) }
   if (isOwn(event, asked)) return { event }
   const message = 'an event of another tenant'
-  return { refusal: sendError(reply, { status: 403, message }) }
+  return { refusal: sendError(reply, { status: 403, message, shape }) }
+}
+
+interface IdentifierAsker {
+  id: string
+  grant: TokenGrant | null
+  /** Whose identifier it is; undefined: there is none. */
+  tenantOf: (identifierId: number) => number | undefined
+  shape: NonNullable<ErrorSaid['shape']>
+}
+
+/** The answer to whoever asks for an identifier that is not the tenant's; null: it is. */
+export function refuseIdentifier(
+  reply: FastifyReply,
+  { id, grant, tenantOf, shape }: IdentifierAsker,
+): FastifyReply | null {
+  if (!/^\d+$/.test(id)) {
+    const detail = [validationEntry(['path', 'identifier_id'], 'not an integer', id)]
+    return reply.code(422).send({ detail })
+  }
+  const tenant = tenantOf(Number(id))
+  if (tenant === undefined) {
+    return sendError(reply, { status: 404, message: 'no such identifier', shape })
+  }
+  if (grant?.tenantId === tenant) return null
+  return sendError(reply, { status: 403, message: 'an identifier of another tenant', shape })
 }

@@ -1,5 +1,6 @@
 /** Which events a search asks for. */
 import type { SandboxEvent } from '../history/sandbox-event.ts'
+import type { MaterializedFilter } from '../options.ts'
 import { instantOf, knownSeverities, type SearchBody, type TimeRange } from './search-body.ts'
 
 type Filters = SearchBody['filters']
@@ -35,18 +36,30 @@ export function effectiveSeverity(event: SandboxEvent): string {
   return event.override ?? event.severity
 }
 
-export function matcherOf(filters: Filters): (event: SandboxEvent) => boolean {
+export function matcherOf(
+  filters: Filters,
+  materializedFilter: MaterializedFilter = 'honoured',
+): (event: SandboxEvent) => boolean {
   const types = filters.type ? typesOf(filters.type) : null
   const isCreatedThen = rangeOf(filters.estimated_created_at)
-  const isMaterializedThen = rangeOf(filters.materialized_at)
+  const isMaterializedThen = materializedTest(filters, materializedFilter)
   return (event) =>
-    hasSeverity(event, filters.severity ?? null) &&
+    hasSeverity(event, filters.severity) &&
     (types === null || types.has(event.type)) &&
     (!filters.tags || filters.tags.some((tag) => event.tags.includes(tag))) &&
     (!filters.is_remediated || event.remediatedAtMs !== null) &&
     (!filters.is_ignored || event.ignoredAtMs !== null) &&
     isCreatedThen(event.createdAtMs) &&
     isMaterializedThen(event.arrivedAtMs)
+}
+
+/** `refused` is refused before. */
+function materializedTest(
+  { materialized_at: range }: Filters,
+  manner: MaterializedFilter,
+): (ms: number) => boolean {
+  if (range && manner === 'empty') return () => false
+  return rangeOf(manner === 'ignored' ? undefined : range)
 }
 
 /** A string means this or higher, an array exactly these. A word that no list has ranks highest. */
@@ -74,9 +87,12 @@ export function typesOf(names: readonly string[]): Set<string> {
   return found
 }
 
+/** What the filter lists name: every category with what it contains. */
+export const filterCategories: Readonly<Record<string, readonly string[]>> = groups
+
 function rangeOf(range: TimeRange | null | undefined): (ms: number) => boolean {
   const [gt, gte, lt, lte] = [range?.gt, range?.gte, range?.lt, range?.lte].map((text) =>
-    text === undefined ? undefined : instantOf(text),
+    text === undefined || text === null ? undefined : instantOf(text),
   )
   return (ms) =>
     (gt === undefined || ms > gt) &&

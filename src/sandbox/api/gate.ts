@@ -6,9 +6,10 @@ import type { RequestLog } from '../request-log.ts'
 import { sendError } from '../error-bodies.ts'
 import { refuseUnpermitted } from './permissions.ts'
 import type { RateWindows } from './rate-window.ts'
-import type { TokenGrant, Tokens } from './tokens.ts'
+import { keyIn, type TokenGrant, type Tokens } from './tokens.ts'
 
 export const credentialSearchPath = '/firework/v4/credentials/global/_search'
+export const astpSearchPath = '/astp/v2/credentials/_search'
 export const globalSearchPath = '/firework/v4/events/global/_search'
 export const legacySearchPath = '/firework/v2/search/'
 
@@ -53,7 +54,7 @@ function bearerOf(request: FastifyRequest): string {
 }
 
 function organizationOf(request: FastifyRequest, tokens: Tokens): number | null {
-  const owner = tokens.ownerOf(request.headers.authorization ?? '')
+  const owner = tokens.ownerOf(keyIn(request.headers.authorization ?? ''))
   return owner?.id ?? tokens.find(bearerOf(request))?.organizationId ?? null
 }
 
@@ -62,6 +63,7 @@ function tierOf(path: string, { tiers }: SandboxSettings): Tier | null {
   if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
   if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
   if (path === globalSearchPath || path === legacySearchPath) return 'search'
+  if (path === astpSearchPath) return 'basic'
   if (path.endsWith('/_search')) return tiers.groupSearch ?? 'search'
   return path === '/firework/v4/events/' ? (tiers.detail ?? 'basic') : 'basic'
 }

@@ -20,6 +20,7 @@ const needs: readonly Need[] = [
   { path: /^\/firework\/v4\/events\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
+  { path: /^\/astp\/v2\/credentials\/_search$/, permission: 'astp_credentials_access' },
   {
     path: /^\/firework\/v4\/events\/_expand\/?$/,
     field: 'credentials',

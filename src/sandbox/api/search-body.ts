@@ -1,5 +1,6 @@
-/** The request bodies of event searches, strictly: what the service does not know is refused. */
+/** The request bodies of event searches: refused is what the service refuses (OpenAPI v4, EventsPayload). */
 import { z } from 'zod'
+import { eventFilterTypes } from '../../service/wire/enumerations.ts'
 import { eventQuery } from '../../service/wire/events.ts'
 import { validationEntry } from '../error-bodies.ts'
 
@@ -7,44 +8,42 @@ export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as 
 
 const severity = z.enum(knownSeverities)
 const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
-const timeRange = z.strictObject({
-  gt: time.optional(),
-  gte: time.optional(),
-  lt: time.optional(),
-  lte: time.optional(),
+const timeRange = z.object({
+  gt: time.nullish(),
+  gte: time.nullish(),
+  lt: time.nullish(),
+  lte: time.nullish(),
 })
 
-const filters = {
-  severity: z.union([severity, z.array(severity)]).nullish(),
-  type: z.array(z.string()).nullish(),
-  estimated_created_at: timeRange.nullish(),
-  materialized_at: timeRange.nullish(),
+const filters = z.object({
+  severity: z.union([severity, z.array(severity)]).optional(),
+  type: z.array(z.enum(eventFilterTypes)).optional(),
+  estimated_created_at: timeRange.optional(),
+  materialized_at: timeRange.optional(),
+  tags: z.array(z.string()).optional(),
+  is_ignored: z.boolean().optional(),
+  is_remediated: z.boolean().optional(),
+})
+
+/** Fields that the service does not know are no reason to refuse, neither here nor in a body. */
+const query = z.discriminatedUnion('type', eventQuery.options.map(stripped) as Kinds)
+
+type Kinds = typeof eventQuery.options
+
+function stripped(kind: Kinds[number]): z.ZodObject {
+  return z.object(kind.shape)
 }
 
 const page = {
   size: z.int().min(1).max(10).default(10),
   order: z.enum(['asc', 'desc']).default('desc'),
   from: z.string().nullish(),
+  filters: filters.default({}),
 }
 
-const searchBody = z.strictObject({
-  query: eventQuery.nullish(),
-  ...page,
-  filters: z
-    .strictObject({
-      ...filters,
-      tags: z.array(z.string()).nullish(),
-      is_ignored: z.boolean().nullish(),
-      is_remediated: z.boolean().nullish(),
-    })
-    .default({}),
-})
+const searchBody = z.object({ query: query.nullish(), ...page })
 
-const globalSearchBody = z.strictObject({
-  query: eventQuery,
-  ...page,
-  filters: z.strictObject(filters).default({}),
-})
+const globalSearchBody = z.object({ query, ...page })
 
 export type SearchBody = z.infer<typeof searchBody>
 export type TimeRange = z.infer<typeof timeRange>
@@ -58,12 +57,12 @@ export function instantOf(text: string): number {
 /** The body, or the `detail` of a 422. */
 type Parsed = { body: SearchBody } | { detail: Record<string, unknown>[] }
 
-/** Of a group's search, which may do without a query. */
+/** Of a search in what a tenant watches for, which may do without a query. */
 export function parseSearchBody(body: unknown): Parsed {
   return parsedBy(searchBody, body)
 }
 
-/** Of a search over everything, where tags and the like mean nothing. */
+/** Of a search over everything. */
 export function parseGlobalSearchBody(body: unknown): Parsed {
   return parsedBy(globalSearchBody, body)
 }

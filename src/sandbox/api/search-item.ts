@@ -26,7 +26,8 @@ export function searchItemOf(event: SandboxEvent): unknown {
       flare_url: linkTo(event.uid),
     },
     tenant_metadata: {
-      severity: { original: event.severity, override: event.override },
+      severity:
+        event.override === null ? null : { original: event.severity, override: event.override },
       tags: event.tags,
       notes: event.notes,
       ignored_at: timeOrNull(event.ignoredAtMs, timeOf),
@@ -43,8 +44,8 @@ export function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
   const item = searchItemOf(event)
   if ('raw' in event || typeof item !== 'object') return item
   const tenantMetadata = {
-    severity: { original: event.severity, override: null },
-    tags: null,
+    severity: null,
+    tags: [],
     notes: null,
     ignored_at: null,
     remediated_at: null,

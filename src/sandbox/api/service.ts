@@ -1,6 +1,6 @@
 /** The pretend service: tokens, the search of an identifier group, details of events, credentials. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createCredentialRequests } from '../credentials/credential-requests.ts'
+import { addCredentials, createCredentialRequests } from '../credentials/credential-requests.ts'
 import type { CredentialHistory } from '../credentials/credential-history.ts'
 import type { History } from '../history/history.ts'
 import { addMonitoring } from '../monitoring/monitoring-requests.ts'
@@ -16,7 +16,7 @@ import { addTenants } from '../tenants/tenant-requests.ts'
 import { createTenants, type Tenants } from '../tenants/tenants.ts'
 import { reachEvent } from './event-access.ts'
 import { fullEventOf } from './full-event.ts'
-import { credentialSearchPath, grantOf, guard } from './gate.ts'
+import { grantOf, guard } from './gate.ts'
 import { mayDo } from './permissions.ts'
 import { createRateWindows } from './rate-window.ts'
 import { saveChanges } from './save-changes.ts'
@@ -59,12 +59,13 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
   const reports = createReports({ settings, events: history.all })
   const rates = createRateWindows(settings.organizations, settings.limitToleranceMs)
   const quota = createSearchQuota(settings.searchQuota?.searches ?? null)
-  const searches = createSearches({ settings, history, quota })
+  const tenantOf = (id: number): number | undefined => parts.monitoring.assets.get(id)?.tenantId
+  const searches = createSearches({ settings, history, quota, tenantOf })
   const credentials = createCredentialRequests({
     settings,
     history: credentialHistory,
     quota,
-    tenantOf: (id) => parts.monitoring.assets.get(id)?.tenantId,
+    tenantOf,
   })
 
   void root.register((app, _options, done) => {
@@ -74,12 +75,7 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
     addTenants(app, { settings, tenants, tokens, log })
     addReports(app, { reports, tokens, log })
     addSearches(app, { searches, tokens, log })
-    app.get('/firework/v3/identifiers/:id/feed/credentials', (request, reply) =>
-      credentials.answerFeed(request, reply, grantOf(request, tokens)),
-    )
-    app.post(credentialSearchPath, (request, reply) =>
-      credentials.answerSearch(reply, log.entryOf(request).body, grantOf(request, tokens)),
-    )
+    addCredentials(app, { credentials, tokens, log })
     app.get('/firework/v4/events/', (request, reply) =>
       answerDetail(request, reply, { settings, history, grant: grantOf(request, tokens) }),
     )

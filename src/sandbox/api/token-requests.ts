@@ -4,7 +4,7 @@ import type { WireTokenGrant, WireTokenTest } from '../../service/wire/tokens.ts
 import { sendError } from '../error-bodies.ts'
 import type { RequestLog } from '../request-log.ts'
 import { grantOf } from './gate.ts'
-import type { TokenGrant, Tokens } from './tokens.ts'
+import { keyIn, type TokenGrant, type Tokens } from './tokens.ts'
 
 export function addTokenRequests(
   app: FastifyInstance,
@@ -12,7 +12,10 @@ export function addTokenRequests(
 ): void {
   app.post('/tokens/generate', (request, reply) => {
     const body = log.entryOf(request).body as { tenant_id?: number } | undefined
-    return answerGrant(reply, tokens.issue(request.headers.authorization ?? '', body?.tenant_id))
+    return answerGrant(
+      reply,
+      tokens.issue(keyIn(request.headers.authorization ?? ''), body?.tenant_id),
+    )
   })
   app.get('/tokens/test', (request) => identityOf(grantOf(request, tokens)))
 }

@@ -47,6 +47,15 @@ export interface TokenOptions {
   tenantsOf: (key: string) => readonly number[]
 }
 
+/** The key by itself, or as the password of HTTP Basic, as older clients send it. */
+export function keyIn(authorization: string): string {
+  const [, basic] = /^Basic (\S+)$/i.exec(authorization) ?? []
+  if (basic === undefined) return authorization
+  return Buffer.from(basic, 'base64')
+    .toString('utf8')
+    .replace(/^[^:]*:/, '')
+}
+
 export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: TokenOptions): Tokens {
   const identities = identitiesOf(organizations)
   const grants = new Map<string, TokenGrant>()

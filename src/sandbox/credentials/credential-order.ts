@@ -13,6 +13,18 @@ export function inImportOrder(credentials: readonly SandboxCredential[]): Placed
   return placed(credentials, ({ importedAtMs }) => importedAtMs)
 }
 
+/**
+ * The order of the searches: what their documented cursor decodes to is a reversed domain and an id. It
+ * has nothing to do with time.
+ */
+export function inSearchOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
+  return placed(
+    credentials,
+    () => 0,
+    ({ domain, id }) => `${(domain ?? '').split('.').toReversed().join('.')} ${paddedId(id)}`,
+  )
+}
+
 /** The order of the v3 feed, and in which direction it is read. */
 export function inFeedOrder(
   credentials: readonly SandboxCredential[],
@@ -31,12 +43,17 @@ export function inFeedOrder(
 function placed(
   credentials: readonly SandboxCredential[],
   keyOf: (credential: SandboxCredential) => number,
+  nameOf: (credential: SandboxCredential) => string = ({ id }) => paddedId(id),
 ): PlacedCredential[] {
   return credentials
     .map((credential) => ({
       createdAtMs: keyOf(credential),
-      uid: String(credential.id).padStart(16, '0'),
+      uid: nameOf(credential),
       credential,
     }))
     .sort((left, right) => comparePositions(positionOf(left), positionOf(right)))
+}
+
+function paddedId(id: number): string {
+  return String(id).padStart(16, '0')
 }

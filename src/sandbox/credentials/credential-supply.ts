@@ -24,7 +24,8 @@ export function createCredentialSupply(
   settings: SandboxSettings,
   { history, generator }: { history: CredentialHistory; generator: CredentialGenerator },
 ): { supply: CredentialSupply; arrivals: Loop | undefined } {
-  const { credentialsPerSecond, credentialBacklog, lateShare, lateMaxMs, logger, now } = settings
+  const { credentialsPerSecond, credentialBacklog, lateShare, lateMinMs, lateMaxMs, logger, now } =
+    settings
   const identifiers = settings.groups.flatMap((group) => group.identifiers)
   const random = createRandom(settings.seed + 7)
 
@@ -57,6 +58,7 @@ export function createCredentialSupply(
         ? createArrivals({
             perSecond: credentialsPerSecond,
             lateShare,
+            lateMinMs,
             lateMaxMs,
             random,
             logger,

@@ -13,6 +13,8 @@ export interface SandboxCredential {
   authDomains: string[]
   knownPasswordId: number | null
   source: CredentialSource | null
+  /** The stealer log that holds it. */
+  eventUid?: string | null
   remediatedAtMs: number | null
   ignoredAtMs: number | null
   /** The identifiers whose feed shows it; a global search shows it in any case. */

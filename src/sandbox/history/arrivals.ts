@@ -8,7 +8,8 @@ export interface ArrivalOptions {
   /** Mean; above 0. */
   perSecond: number
   lateShare: number
-  /** How long before its arrival a late event was created at most; a minute at least. */
+  /** How long before its arrival a late event was created, at least and at most. */
+  lateMinMs: number
   lateMaxMs: number
   random: Random
   logger: Logger
@@ -19,7 +20,7 @@ export interface ArrivalOptions {
 const everyMs = 25
 
 export function createArrivals(options: ArrivalOptions): Loop {
-  const { perSecond, lateShare, lateMaxMs, random, logger, arrive } = options
+  const { perSecond, lateShare, lateMinMs, lateMaxMs, random, logger, arrive } = options
   const gapMs = (): number => random.exponential(1000 / perSecond)
   let nextAt = systemClock.monotonic() + gapMs()
 
@@ -27,7 +28,7 @@ export function createArrivals(options: ArrivalOptions): Loop {
     const now = systemClock.monotonic()
     while (nextAt <= now) {
       const isLate = random.chance(lateShare)
-      arrive(isLate ? random.int(60_000, lateMaxMs) : Math.floor(now - nextAt))
+      arrive(isLate ? random.int(lateMinMs, lateMaxMs) : Math.floor(now - nextAt))
       nextAt += gapMs()
     }
   }

@@ -24,7 +24,7 @@ export function createEventSupply(
   settings: SandboxSettings,
   { history, watch, generator }: { history: History; watch: Watch; generator: Generator },
 ): { supply: EventSupply; arrivals: Loop | undefined } {
-  const { now, backlog, eventsPerSecond, lateShare, lateMaxMs, logger } = settings
+  const { now, backlog, eventsPerSecond, lateShare, lateMinMs, lateMaxMs, logger } = settings
   let rawItems = history.all().filter(({ uid }) => uid.startsWith('raw/')).length
 
   /** Groups without an identifier give no subject to write about. */
@@ -62,6 +62,7 @@ export function createEventSupply(
         ? createArrivals({
             perSecond: eventsPerSecond,
             lateShare,
+            lateMinMs,
             lateMaxMs,
             random,
             logger,

@@ -72,6 +72,7 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
     number++
     const identifier = random.pick(group.identifiers)
     const createdAtMs = given.createdAtMs ?? nowMs
+    const arrivedAtMs = given.arrivedAtMs ?? nowMs
     const family = families[given.type ?? '']?.family ?? random.pick(lot)
     const draft = family({
       random,
@@ -88,8 +89,8 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
       severity: severity ?? random.pick(draft.severities),
       override: given.severity === undefined ? override : null,
       createdAtMs,
-      arrivedAtMs: nowMs,
-      matchedAtMs: random.chance(0.1) ? null : nowMs,
+      arrivedAtMs,
+      matchedAtMs: random.chance(0.1) ? null : arrivedAtMs,
       groupIds: [group.id],
       identifiers: [{ id: identifier.id, name: identifier.name }],
       tags: random.chance(0.1) ? [random.pick(tags)] : [],

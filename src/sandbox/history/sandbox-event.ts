@@ -7,8 +7,9 @@ export interface SandboxEvent {
   /** The tenant's own severity; null: none. */
   override: string | null
   createdAtMs: number
-  /** When it became visible: later than `createdAtMs` for a late arrival. */
+  /** When it was matched into the feed and became visible: later than `createdAtMs` for a late arrival. */
   arrivedAtMs: number
+  /** What its pages say of that; null: they do not. */
   matchedAtMs: number | null
   /** The identifier groups that show it. */
   groupIds: number[]

@@ -1,6 +1,7 @@
 /** Events as the legacy search shows them: the older shape (facts.md 4). */
 import { effectiveSeverity } from '../api/filters.ts'
 import { fullEventOf } from '../api/full-event.ts'
+import { linkTo } from '../api/search-item.ts'
 import { mayDo } from '../api/permissions.ts'
 import { knownSeverities } from '../api/search-body.ts'
 import type { TokenGrant } from '../api/tokens.ts'
@@ -13,21 +14,27 @@ type Fields = Record<string, unknown>
 /** How much of a content a preview shows. */
 const previewLength = 200
 
+/** As the public examples show an event of v2: its uid and type stand in the header. */
 export function legacyItemOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
   if ('raw' in event) return event.raw
-  const { uid, type, severity } = event
-  return {
-    uid,
-    metadata: {
-      uid,
-      type,
-      severity,
-      estimated_created_at: withOffset(event.createdAtMs),
-      matched_at: timeOrNull(event.matchedAtMs),
-    },
-    header: headerOf(event),
-    data: dataOf(event, grant),
+  const { uid, type } = event
+  const metadata = {
+    estimated_created_at: withOffset(event.createdAtMs),
+    event_id: null,
+    source: uid.split('/')[1] ?? null,
+    flare_url: linkTo(uid),
   }
+  return {
+    data: { uid, index: type, metadata, title: titleOf(event), ...dataOf(event, grant) },
+    header: { ...headerOf(event), uid, type },
+    metadata,
+  }
+}
+
+/** The older full event, which there is of every type, also without a model. */
+export function activityOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
+  const item = legacyItemOf(event, grant) as object
+  return { ...item, duplicates: [], history_logs: null, similar_items: [] }
 }
 
 /** 1 to 5 (facts.md 1, row 5); a word that no list has ranks highest. */
@@ -90,6 +97,7 @@ function textOf(data: Fields, path: string): string | null {
 
 /** Of what is stolen, as much as the caller may see. */
 function dataOf(event: SandboxEvent, grant: TokenGrant | null): Fields {
+  if (event.data === null) return shownOf(event)
   const { data } = fullEventOf(event, mayDo(grant, 'leaksdb.show-passwords'))
   const stolen = stolenOf(event)
   return {
@@ -97,6 +105,15 @@ function dataOf(event: SandboxEvent, grant: TokenGrant | null): Fields {
     ...(stolen && mayDo(grant, 'astp_credentials_access') && { credentials: stolen.credentials }),
     ...(stolen && mayDo(grant, 'astp_cookies_access') && { cookies: stolen.cookies }),
   }
+}
+
+/** Of a type without a model: what its highlights tell. */
+function shownOf({ highlights }: SandboxEvent): Fields {
+  const shown = Object.entries(highlights).map(([path, texts]) => [
+    path.split('.').at(-1),
+    texts.join('\n').replaceAll(/<\/?mark>/g, ''),
+  ])
+  return Object.fromEntries(shown) as Fields
 }
 
 function timeOrNull(ms: number | null): string | null {

@@ -1,9 +1,12 @@
-/** The legacy search over HTTP: everything there is, with the total and two names for one cursor. */
+/**
+ * The operations of before over HTTP: the legacy search in everything there is, with the total and two
+ * names for one cursor, and the full event in its older shape.
+ */
 import type { FastifyReply } from 'fastify'
 import { chargeSearch } from '../api/charge-search.ts'
 import { placeOf } from '../api/cursor-place.ts'
 import { encodeCursor } from '../api/cursor.ts'
-import { seenBy } from '../api/event-access.ts'
+import { reachEvent, seenBy } from '../api/event-access.ts'
 import { legacySearchPath } from '../api/gate.ts'
 import { createPageHabits } from '../api/page-habits.ts'
 import { pageOf, type NextPlace } from '../api/page.ts'
@@ -13,12 +16,19 @@ import { sendError } from '../error-bodies.ts'
 import { comparePositions, positionOf, type Placed } from '../history/history.ts'
 import type { SandboxEvent } from '../history/sandbox-event.ts'
 import { legacyMatcher } from './legacy-filters.ts'
-import { legacyItemOf } from './legacy-item.ts'
+import { activityOf, legacyItemOf } from './legacy-item.ts'
 import { legacyParameters, type LegacyParameters } from './legacy-parameters.ts'
 import { pickedFields } from './picked-fields.ts'
 
 export interface LegacySearch {
-  answer(reply: FastifyReply, asked: { query: unknown; grant: TokenGrant | null }): FastifyReply
+  answer(reply: FastifyReply, asked: Asked): FastifyReply
+  /** The full event, which there is here of every type. */
+  answerActivity(reply: FastifyReply, asked: Asked): FastifyReply
+}
+
+interface Asked {
+  query: unknown
+  grant: TokenGrant | null
 }
 
 interface PlacedEvent extends Placed {
@@ -58,6 +68,13 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
         links: { next: cursor && linkTo(cursor, query) },
         search_after: cursor,
       })
+    },
+    answerActivity(reply, { query, grant }) {
+      const { uid } = query as { uid?: string }
+      if (uid === undefined) return refuse(reply, 'uid: missing')
+      const asked = { settings, history, grant, shape: 'message' } as const
+      const { event, refusal } = reachEvent(reply, uid, asked)
+      return refusal ?? reply.send({ activity: activityOf(event, grant) })
     },
   }
 }

@@ -39,6 +39,12 @@ export function mentionOf(asset: Pick<SandboxAsset, 'type' | 'data' | 'attribute
     case 'name':
       return data['is_strict'] === true ? between(nameEdges, term) : hasEach(data)
     case 'keyword':
+    case 'ransomleak':
+    case 'external_id':
+    case 'address_data':
+    case 'birth_year':
+    case 'role':
+    case 'phone_number':
     case 'username':
     case 'azure_tenant':
     case 'github_repository':

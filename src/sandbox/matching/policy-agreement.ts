@@ -21,6 +21,8 @@ export function agreementOf(
     }
     case 'LUCENE_QUERY':
       return hasQueried(textIn(value, 'query'))
+    case 'ASTP_DOMAIN': // about credentials, which no event search shows
+      return () => true
     case 'ASTP_COOKIES':
       return hasCookie(wordsOf(value['cookie_names']), value['match_subdomains'] === true, asset)
   }

@@ -20,6 +20,15 @@ export function termOf({
       return attributes[0] ? termOf(attributeAsAsset(attributes[0])) : null
     case 'search_query':
       return null
+    case 'ransomleak':
+    case 'external_id':
+      return of('id')
+    case 'address_data':
+      return of('street')
+    case 'birth_year':
+      return String(data['year'])
+    case 'role':
+    case 'phone_number':
     case 'keyword':
     case 'username':
     case 'email':

@@ -31,6 +31,17 @@ const plain = {
   ip: of('ip', { ip: z.string().refine((text) => isIP(text) > 0, 'not an IP address') }),
   secret: of('secret', { secret: word }),
   azure_tenant: of('azure_tenant', { tenant_id: word }),
+  ransomleak: of('ransomleak', { source: word, id: word }),
+  external_id: of('external_id', { source: word, id: word }),
+  address_data: of('address_data', {
+    street: word,
+    city: word,
+    country: z.string().length(2),
+    state: word,
+  }),
+  birth_year: of('birth_year', { year: z.int().min(1900).max(2100) }),
+  role: of('role', { role: word }),
+  phone_number: of('phone_number', { phone_number: z.string().min(7) }),
 } satisfies Partial<Record<AssetType, z.ZodType<Data>>>
 
 /** What is wrong with a Lucene query; null: nothing. */

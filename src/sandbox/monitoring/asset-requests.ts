@@ -26,7 +26,7 @@ export function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
 
   function create(asked: Asked): unknown {
     const { tenantId } = asked
-    const given = parsedBy(assetCreation, asked.body, { version: 'v2', part: 'body' })
+    const given = parsedBy(creation, asked.body, { version: 'v2', part: 'body' })
     const groupId = groupFor(given.assets_group_id, tenantId, parts)
     const content = contentOf(given, { id: assets.nextId(), attributes: [] })
     const writing = { ...writingOf(given, content), isDisabled: false, others: {} }
@@ -55,8 +55,10 @@ export function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   ]
 }
 
+/** What the service does not know it ignores. */
+const creation = assetCreation.strip()
 const replacement = assetReplacement.extend({ is_disabled: z.boolean().nullish() })
-const toggling = z.strictObject({ is_disabled: z.boolean() })
+const toggling = z.object({ is_disabled: z.boolean() })
 
 /** Those that are written, and those that the service alone sets; what is beside them is kept. */
 const known = new Set(Object.keys(wireAsset.shape))

@@ -24,7 +24,7 @@ export function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
     identifiers: SandboxAsset[]
   } {
     const policy = ownPolicy(asked, monitoring)
-    const given = parsedBy(policyAssignment, asked.body, { version: 'v4', part: 'body' })
+    const given = parsedBy(policyAssignment.strip(), asked.body, { version: 'v4', part: 'body' })
     const identifiers = given.identifier_ids.map((id) => ownIdentifier(id, asked.tenantId))
     return { policy, given, identifiers }
   }

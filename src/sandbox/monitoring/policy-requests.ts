@@ -1,4 +1,5 @@
 /** Matching policies are created, read and deleted (service.md, Matching policy endpoints). */
+import { z } from 'zod'
 import { validationEntry } from '../error-bodies.ts'
 import { policyCreation } from '../../service/wire/policies.ts'
 import { luceneProblem } from './asset-data.ts'
@@ -52,8 +53,17 @@ export function ownPolicy(
   return ownOf(found, { version: 'v4', what: 'matching policy', tenantId })
 }
 
+/** What the service does not know it ignores. */
+const creation = z.discriminatedUnion('type', policyCreation.options.map(stripped) as Kinds)
+
+type Kinds = typeof policyCreation.options
+
+function stripped(kind: Kinds[number]): z.ZodObject {
+  return z.object({ ...kind.shape, value: z.object(kind.shape.value.shape) })
+}
+
 function writtenBy(body: unknown): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
-  const { name, type, value } = parsedBy(policyCreation, body, { version: 'v4', part: 'body' })
+  const { name, type, value } = parsedBy(creation, body, { version: 'v4', part: 'body' })
   if (type === 'ASTP_COOKIES') return { name, type, value: { match_subdomains: false, ...value } }
   const problem = type === 'LUCENE_QUERY' ? luceneProblem(value.query) : null
   if (problem !== null && type === 'LUCENE_QUERY') {

@@ -1,5 +1,6 @@
 /** Tenants over HTTP: creating one, and which the caller may use. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { tenantCreation, type WireTenant } from '../../service/wire/tenants.ts'
 import { grantOf } from '../api/gate.ts'
 import type { TokenGrant, Tokens } from '../api/tokens.ts'
@@ -26,7 +27,7 @@ export function addTenants(app: FastifyInstance, parts: Parts): void {
     const grant = grantOf(request, tokens)
     const refused = refuseOrganization(request, reply, { grant, ...parts })
     if (refused || !grant) return refused
-    const asked = tenantCreation.safeParse(log.entryOf(request).body ?? {})
+    const asked = creation.safeParse(log.entryOf(request).body ?? {})
     if (!asked.success) {
       const [issue] = asked.error.issues
       const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}`
@@ -36,6 +37,9 @@ export function addTenants(app: FastifyInstance, parts: Parts): void {
     return reply.send(tenantItemOf(tenant, grant.permissions))
   })
 }
+
+/** Nothing is required there (OpenAPI v2, NewTenantInfo). */
+const creation = tenantCreation.strip().extend({ name: z.string().default('New tenant') })
 
 /** Whether the caller is of an organization that there is; whether it may, the gate has judged. */
 function refuseOrganization(

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { parseErrorBody } from '../transport/error-body.ts'
 import type { Answer } from '../transport/failures.ts'
 import { readAnswer } from '../read-answer.ts'
-import { wireFullEvent, type WireFullEvent } from '../wire/events.ts'
+import { wireActivityAnswer, wireFullEvent, type WireFullEvent } from '../wire/events.ts'
 
 export type EventAnswer =
   | { kind: 'detail'; event: WireFullEvent; data: Record<string, unknown> }
@@ -34,6 +34,15 @@ export function readEvent(answer: Answer, uid: string): EventAnswer {
   return Object.keys(data).length === 0
     ? { kind: 'none', why: 'empty' }
     : { kind: 'detail', event, data }
+}
+
+/** The answer of the older operation, in which the uid stands in the header or in the data. */
+export function readActivity(answer: Answer, uid: string): EventAnswer {
+  const { header, data } = readAnswer(answer, wireActivityAnswer).activity
+  const shown = header?.uid ?? data?.['uid'] ?? uid
+  if (shown !== uid) return { kind: 'none', why: 'mismatch' }
+  if (!data || Object.keys(data).length === 0) return { kind: 'none', why: 'empty' }
+  return { kind: 'detail', event: { event_type: header?.type, metadata: { uid }, data }, data }
 }
 
 function isAnonymous({ metadata }: WireFullEvent): boolean {

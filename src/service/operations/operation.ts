@@ -1,5 +1,6 @@
 /** What the operations of the service share: how one is asked for, and how its answer is read. */
 import type { z } from 'zod'
+import type { Capabilities } from '../capabilities.ts'
 import type { Tier } from '../config.ts'
 import type { OrganizationLookup } from '../organization-lookup.ts'
 import type { Turn } from '../pacing/pick-next.ts'
@@ -24,6 +25,11 @@ export interface AskedOfTier extends Asked {
 export interface OperationParts {
   session: Session
   lookup: OrganizationLookup
+}
+
+/** Of operations that not every server has. */
+export interface UncertainParts extends OperationParts {
+  capabilities: Capabilities
 }
 
 /** One request whose tier is basic unless it says otherwise. */

@@ -24,10 +24,10 @@ export interface Operations
     TenantOperations {}
 
 export function createOperations(options: PolicyPathsOptions): Operations {
-  const { parts } = options
+  const { parts, capabilities } = options
   const paths = createPolicyPaths(options)
   return {
-    ...createEventOperations(parts),
+    ...createEventOperations({ ...parts, capabilities }),
     ...createCredentialOperations(parts),
     ...createLegacySearchOperations(parts),
     ...createAssetOperations(parts),

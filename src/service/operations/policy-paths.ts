@@ -1,11 +1,9 @@
 /**
  * Under which of two spellings a server knows the matching policies: `matching_policies`, as the
  * description has it, or `matching-policies`, as servers since 2026-07-07 have it (facts.md 0). It is
- * found out by GETs alone, and remembered for the base URL.
+ * found out by GETs alone, and remembered among the capabilities.
  */
-import { createHash } from 'node:crypto'
-import type { Keys } from '../../redis/keys.ts'
-import type { Redis } from '../../redis/connection.ts'
+import { isUnknownPath, type Capabilities } from '../capabilities.ts'
 import type { AccountConfig } from '../config.ts'
 import { ServiceError } from '../service-error.ts'
 import { ask, type Asked, type OperationParts } from './operation.ts'
@@ -22,29 +20,29 @@ const roots = {
 
 type Spelling = keyof typeof roots
 
-const rememberedSeconds = 30 * 24 * 3600
+const spellings = ['underscore', 'hyphen'] as const
 
 export interface PolicyPathsOptions {
-  account: Pick<AccountConfig, 'baseUrl' | 'policyPaths'>
-  redis: Redis
-  keys: Keys
+  account: Pick<AccountConfig, 'policyPaths'>
+  capabilities: Capabilities
   parts: OperationParts
 }
 
 export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
-  const { account, redis, keys, parts } = options
-  const server = createHash('sha256').update(account.baseUrl).digest('hex').slice(0, 16)
-  const key = keys.shared('policy-paths', server)
+  const { account, capabilities, parts } = options
+  const nameOf = (spelling: Spelling): string => `policies-${spelling}`
 
   async function remembered(): Promise<Spelling | undefined> {
-    const kept = await redis.get(key)
-    return kept === 'underscore' || kept === 'hyphen' ? kept : undefined
+    for (const spelling of spellings) {
+      if ((await capabilities.read(nameOf(spelling)))?.has) return spelling
+    }
+    return undefined
   }
 
   async function probe(asked: Asked): Promise<Spelling> {
-    for (const spelling of ['underscore', 'hyphen'] as const) {
+    for (const spelling of spellings) {
       if (!(await isThere(parts, roots[spelling], asked))) continue
-      await redis.set(key, spelling, 'EX', rememberedSeconds)
+      await capabilities.note(nameOf(spelling), true)
       return spelling
     }
     return 'underscore' // as described; nothing is remembered
@@ -61,6 +59,7 @@ export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
         if (!isUnknownPath(error)) throw error
         const found = await probe(asked)
         if (found === known) throw error
+        await capabilities.note(nameOf(known), false)
         return send(roots[found])
       }
     },
@@ -85,11 +84,4 @@ async function isThere(parts: OperationParts, root: string, asked: Asked): Promi
     }
   }
   return false
-}
-
-/** A 404 about the path itself, not about a policy or an identifier. */
-function isUnknownPath(error: unknown): boolean {
-  if (!(error instanceof ServiceError) || error.status !== 404) return false
-  if (error.fault === 'html') return true
-  return error.serviceCode === undefined && /: not found\.?$/i.test(error.message)
 }

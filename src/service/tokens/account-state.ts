@@ -6,6 +6,7 @@ import type { Redis } from '../../redis/connection.ts'
 import type { Keys } from '../../redis/keys.ts'
 import { runScript } from '../../redis/scripts.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { defaultTimings, type Timings } from '../../runtime/timings.ts'
 import type { Credentials } from './credentials.ts'
 import { ServiceError } from '../service-error.ts'
 
@@ -34,13 +35,13 @@ export interface AccountStateOptions {
   keys: Keys
   logger: Logger
   credentials: () => Credentials
+  timings?: Timings | undefined
 }
 
-const firstPauseMs = 30_000
 const longestPauseMs = 15 * 60_000
 
 export function createAccountState(options: AccountStateOptions): AccountState {
-  const { account, redis, keys, logger, credentials } = options
+  const { account, redis, keys, logger, credentials, timings = defaultTimings } = options
   let isTroubled = false
 
   function key(): string {
@@ -65,7 +66,7 @@ export function createAccountState(options: AccountStateOptions): AccountState {
       if (pause && pause.leftMs > 0) throw pausedError(pause.leftMs)
     },
     async pause(refusal) {
-      const args = ['auth', firstPauseMs, longestPauseMs]
+      const args = ['auth', timings.keyPauseMs, longestPauseMs]
       const reply = await runScript(redis, 'pause-account', [key()], args)
       const [leftMs, times, made] = reply as [number, number, number]
       isTroubled = true

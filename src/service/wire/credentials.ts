@@ -2,35 +2,42 @@ import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 
 const text = z.string()
-const nullableText = z.string().nullish()
+/** An odd field keeps no record back: it reads as null. Feeds read the record as it came. */
+const optionalText = text.nullish().catch(null)
+const optionalTexts = z.array(text).nullish().catch(null)
+const optionalId = z.union([text, z.number()]).nullish().catch(null)
 
-const wireCredentialSource = z.looseObject({
-  id: z.union([text, z.number()]).nullish(),
-  name: nullableText.catch(null),
-  breached_at: nullableText.catch(null),
-  leaked_at: nullableText.catch(null),
-  pii_tags: z.array(text).nullish().catch(null),
+export const wireCredentialSource = z.looseObject({
+  id: optionalId,
+  name: optionalText,
+  breached_at: optionalText,
+  leaked_at: optionalText,
+  pii_tags: optionalTexts,
 })
 
 /**
- * One record of the v3 feed or of the v4 search; the two differ in what they leave out. Today's
- * servers give null for more than the description says (facts.md 3, credential search). An id is a
- * whole number below 2^53: above that two ids would read as one.
+ * One record of the v3 feed or of the v4 search, as commands show it; the two differ in what they leave
+ * out. Today's servers give null for more than the description says (facts.md 3, credential search). An
+ * id is a whole number below 2^53: above that two ids would read as one.
  */
 export const wireCredential = z.looseObject({
   id: z.int().min(0),
-  source_id: z.union([text, z.number()]).nullish(),
-  imported_at: nullableText,
-  identity_name: nullableText,
-  hash: nullableText,
-  hash_type: nullableText,
-  domain: nullableText,
-  // ornaments: an odd one must not keep the credential back
-  auth_domains: z.array(text).nullish().catch(null),
+  source_id: optionalId,
+  imported_at: optionalText,
+  identity_name: optionalText,
+  hash: optionalText,
+  hash_type: optionalText,
+  domain: optionalText,
+  auth_domains: optionalTexts,
+  urls: optionalTexts,
   known_password_id: z.number().nullish().catch(null),
-  source: wireCredentialSource.nullish(),
-  remediated_at: nullableText,
-  ignored_at: nullableText,
+  /** Names the pair of identity and secret without telling it. */
+  credential_hash: optionalText,
+  /** Of the event that holds it, such as a stealer log. */
+  event_uid: optionalText,
+  source: wireCredentialSource.nullish().catch(null),
+  remediated_at: optionalText,
+  ignored_at: optionalText,
 })
 export type WireCredential = z.infer<typeof wireCredential>
 

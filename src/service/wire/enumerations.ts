@@ -16,6 +16,13 @@ export const assetTypes = [
   'secret',
   'azure_tenant',
   'identity',
+  // of the public documents alone (OpenAPI v2, IdentifierCreate)
+  'ransomleak',
+  'external_id',
+  'address_data',
+  'birth_year',
+  'role',
+  'phone_number',
 ] as const
 export type AssetType = (typeof assetTypes)[number]
 
@@ -55,6 +62,10 @@ export const replaceSearchTypes = [
   'profile',
   'infected_devices',
   'social_media',
+  // of the public documents alone (OpenAPI v2, IdentifierCreate)
+  'valid_credential',
+  'invalid_credential',
+  'mitigated_credential',
 ] as const
 export const createSearchTypes = [...replaceSearchTypes, 'ad', 'ads'] as const
 
@@ -63,6 +74,8 @@ export const policyTypes = [
   'EXCLUDED_KEYWORDS',
   'LUCENE_QUERY',
   'ASTP_COOKIES',
+  // of the public documents alone (OpenAPI v4, policies)
+  'ASTP_DOMAIN',
 ] as const
 
 /** The severities of events, the least first (facts.md 1, row 5). */
@@ -86,7 +99,8 @@ export const orders = ['asc', 'desc'] as const
 export const expandFields = ['credentials', 'cookies'] as const
 export type ExpandField = (typeof expandFields)[number]
 
-export const credentialIncludes = ['known_password_id', 'auth_domains'] as const
+/** `urls` is in the public documents alone (OpenAPI v4, CredentialsQueryPayload). */
+export const credentialIncludes = ['known_password_id', 'auth_domains', 'urls'] as const
 
 export const legacyEventActions = [
   'default',
@@ -160,8 +174,19 @@ export const legacyTypes = [
   'cookie',
   'pii',
   'experimental',
+  // of the public documents alone (OpenAPI v2, search)
+  'valid_credential',
+  'invalid_credential',
+  'mitigated_credential',
+  'intelligence_object',
 ] as const
 export type LegacyType = (typeof legacyTypes)[number]
+
+/**
+ * Words that the `type` filter of event searches takes, types and groups of them. Items have other types
+ * besides (`lookalike`, `docker_image`, …) that are no filter (OpenAPI v4, FeedFilters).
+ */
+export const eventFilterTypes = [...legacyTypes, 'ad', 'ads'] as const
 
 /** Types of the legacy search that contain others (service.md, Legacy search). */
 export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly LegacyType[]>>> = {

@@ -1,6 +1,7 @@
 /** The legacy search (v2), deprecated by the service: as asked, and as answered. */
 import { z } from 'zod'
 import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
+import { wireCursor, wireItems } from './page.ts'
 
 const text = z.string()
 
@@ -42,9 +43,11 @@ function cursorOf(parts: unknown[]): string | null {
 
 /** Items stay unknown, as on every page. `links.next` is a cursor, or an address that holds one. */
 export const wireLegacyPage = z.looseObject({
-  items: z.array(z.unknown()),
-  nb_hits: z.number().nullish(),
-  links: z.looseObject({ next: text.nullish() }).nullish(),
-  search_after: z.union([text, z.array(z.unknown()).refine(isExact).transform(cursorOf)]).nullish(),
+  items: wireItems,
+  nb_hits: z.number().nullish().catch(null),
+  links: z.looseObject({ next: wireCursor.nullish() }).nullish(),
+  search_after: z
+    .union([wireCursor, z.array(z.unknown()).refine(isExact).transform(cursorOf)])
+    .nullish(),
 })
 export type WireLegacyPage = z.infer<typeof wireLegacyPage>

@@ -4,9 +4,28 @@
  */
 import { z } from 'zod'
 
-/** One page of a search. Items stay unknown: each is parsed alone, so that one bad item blocks none. */
+/** What an item is known by: events of either shape have the first, credentials the last. */
+const keysOfItems = ['metadata', 'uid', 'header', 'activity', 'id']
+
+/**
+ * A list of items, each parsed alone, so that one bad item blocks none. null is no items and an item by
+ * itself is one; whatever else stands in its place, or nothing at all, is an error of the service.
+ */
+export const wireItems = z.union([
+  z.array(z.unknown()),
+  z.null().transform((): unknown[] => []),
+  z
+    .looseObject({})
+    .refine((one) => keysOfItems.some((key) => Object.hasOwn(one, key)))
+    .transform((item): unknown[] => [item]),
+])
+
+/** A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. */
+export const wireCursor = z.union([z.string(), z.int().transform(String)])
+
+/** One page of a search. */
 export const wireSearchPage = z.looseObject({
-  items: z.array(z.unknown()),
-  next: z.string().nullish(),
+  items: wireItems,
+  next: wireCursor.nullish(),
 })
 export type WireSearchPage = z.infer<typeof wireSearchPage>

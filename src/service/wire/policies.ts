@@ -21,6 +21,13 @@ export const wirePolicyAssignment = z.looseObject({
 })
 export type WirePolicyAssignment = z.infer<typeof wirePolicyAssignment>
 
+/** Of the public documents alone (OpenAPI v4, policies). */
+const matchModes = [
+  'email_domain_only',
+  'auth_domain_only',
+  'auth_domain_and_email_domain',
+] as const
+
 const name = text.min(1)
 const keywords = z.strictObject({ keywords: z.array(text.min(1)).min(1) })
 
@@ -40,6 +47,11 @@ export const policyCreation = z.discriminatedUnion('type', [
       cookie_names: z.array(text.min(1)).min(1),
       match_subdomains: z.boolean().optional(),
     }),
+  }),
+  z.strictObject({
+    name,
+    type: z.literal('ASTP_DOMAIN'),
+    value: z.strictObject({ match_mode: z.enum(matchModes).optional() }),
   }),
 ])
 export type PolicyCreation = z.input<typeof policyCreation>

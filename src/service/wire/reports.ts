@@ -1,26 +1,28 @@
 import { z } from 'zod'
 
 const text = z.string()
-const nullableText = text.nullish()
+const nullableText = text.nullish().catch(null)
+const nullableTexts = z.array(text).nullish().catch(null)
+const nullableNumber = z.number().nullish().catch(null)
 
-/** A threat-flow report; what follows `format_type` comes only when it is asked for by its id. */
+/** A threat-flow report, of which only the id must be readable; what follows `format_type` comes only when it is asked for by its id. */
 export const wireReport = z.looseObject({
   id: z.int(),
   title: nullableText,
   subtitle: nullableText,
   summary: nullableText,
   content: nullableText,
-  tags: z.array(text).nullish().catch(null),
-  highlights: z.array(text).nullish().catch(null),
-  related_activity_uids: z.array(text).nullish().catch(null),
+  tags: nullableTexts,
+  highlights: nullableTexts,
+  related_activity_uids: nullableTexts,
   created_at: nullableText,
-  tenant_id: z.number().nullish(),
+  tenant_id: nullableNumber,
   format_type: nullableText,
   prompt_preset_uid: nullableText,
   published_at: nullableText,
   updated_at: nullableText,
-  reading_time: z.number().nullish().catch(null),
-  organization_id: z.number().nullish(),
+  reading_time: nullableNumber,
+  organization_id: nullableNumber,
   intel_type: nullableText,
 })
 export type WireReport = z.infer<typeof wireReport>
@@ -33,6 +35,7 @@ export const wireReportAnswer = z.looseObject({ report: wireReport })
  */
 export const wireReportRequest = z.looseObject({
   status: text,
-  report: wireReport.nullish(),
+  /** Each reader takes of it what it needs: an odd field keeps no report back. */
+  report: z.unknown().optional(),
 })
 export type WireReportRequest = z.infer<typeof wireReportRequest>

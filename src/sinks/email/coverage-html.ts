@@ -1,5 +1,6 @@
 /** The lower half of a summary's HTML part: counts, and what a digest covers. */
 import type { Coverage } from '../../messages/coverage.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import type { SummaryMessage } from '../../messages/summary-message.ts'
 import { escapeHtml } from './escape-html.ts'
 import { chipStyle, wrap } from './mail-style.ts'
@@ -24,18 +25,20 @@ export function renderCounts(counts: SummaryMessage['counts']): string {
 export function renderCoverage(coverage: Coverage): string {
   return [
     coverage.left.length === 0 ? '' : `${heading('Not listed above')}${list(coverage.left)}`,
-    renderAlreadySent(coverage),
     renderFeeds(coverage),
   ].join('')
 }
 
-function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
+/** Before what is new: these are the worst of the window. */
+export function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
   if (alreadySent.length === 0) return ''
-  const lines = alreadySent.map(
-    ({ severity, typeLabel, uid, time }) =>
-      `${severity.toUpperCase()} ${typeLabel}, sent ${time}: ${uid}`,
-  )
-  return `${heading('Already sent')}${list([...lines, ...moreLine(moreAlreadySent)])}`
+  const lines = alreadySent.map(({ severity, title, link, time }) => {
+    const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
+    const open =
+      link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
+    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${escapeHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
+  })
+  return `${heading('Already sent')}${lines.join('')}${list(moreLine(moreAlreadySent))}`
 }
 
 function renderFeeds({ feeds, moreFeeds }: Coverage): string {

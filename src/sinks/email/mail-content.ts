@@ -1,6 +1,7 @@
 /** What a mail says, of one event or of several, and which mails it belongs to. */
 import { cutText } from '../../messages/clean-text.ts'
 import { renderMessage, type Message } from '../../messages/message.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import { renderSummary } from '../../messages/summary-message.ts'
 import type { Summary } from '../../messages/summary.ts'
 import { zonedTime } from '../../messages/zoned-time.ts'
@@ -30,7 +31,7 @@ export function mailContent(delivery: Delivery, sink: string): MailContent {
   if (summary === undefined) {
     const message = renderMessage(soleMember(delivery), delivery)
     return {
-      subject: cutText(`[${message.severity.toUpperCase()}] ${message.title}`, maxSubjectLength),
+      subject: cutText(`[${severityLabel(message.severity)}] ${message.title}`, maxSubjectLength),
       text: renderText(message, origin),
       html: renderHtml(message, origin),
       list: message.feed,

@@ -1,6 +1,7 @@
 /** The HTML part of one event: one column for a phone, no images and nothing remote. */
 import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import { factsForPeople } from '../message-facts.ts'
 import { escapeHtml } from './escape-html.ts'
 import { htmlPage } from './html-page.ts'
@@ -12,7 +13,7 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
   const content = [
     message.notes.map(renderNote).join(''),
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em;color:${accent}">`,
-    `${escapeHtml(message.severity.toUpperCase())} &middot; ${escapeHtml(message.typeLabel)}</p>`,
+    `${escapeHtml(severityLabel(message.severity))} &middot; ${escapeHtml(message.typeLabel)}</p>`,
     `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
     factsForPeople(message).map(renderFact).join(''),

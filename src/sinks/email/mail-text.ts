@@ -1,4 +1,5 @@
 import type { Message } from '../../messages/message.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import { factsForPeople } from '../message-facts.ts'
 import { originOf, type MailOrigin } from './mail-origin.ts'
 
@@ -7,7 +8,7 @@ export function renderText(message: Message, origin: MailOrigin): string {
   const facts = factsForPeople(message).map(({ label, value }) => `${label}: ${value}`)
   const paragraphs = [
     message.notes.map((note) => `* ${note}`).join('\n'),
-    `${message.severity.toUpperCase()} ${message.title}`,
+    `${severityLabel(message.severity)} ${message.title}`,
     facts.join('\n'),
     quotation(message.extract),
     message.link === null ? '' : `Open event: ${message.link}`,

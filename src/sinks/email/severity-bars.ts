@@ -1,6 +1,10 @@
 /** Severities as a picture of table cells: no image to load, and the Word engine of Outlook draws it too. */
 import type { SummaryMessage } from '../../messages/summary-message.ts'
-import { severitiesInWords, type SeverityCount } from '../../messages/severity-counts.ts'
+import {
+  severitiesInWords,
+  severityInWords,
+  type SeverityCount,
+} from '../../messages/severity-counts.ts'
 import { escapeHtml } from './escape-html.ts'
 import { accentOf, chipStyle, faint, wrap } from './mail-style.ts'
 
@@ -15,7 +19,7 @@ export function renderChips(counts: readonly SeverityCount[]): string {
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
   const chips = counts.map(
     ({ severity, count }) =>
-      `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(severity)}&nbsp;</span>`,
+      `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(severityInWords(severity))}&nbsp;</span>`,
   )
   return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }

@@ -3,8 +3,8 @@
  * of Outlook needs them. As many events as keep the part under what Gmail clips; the rest is counted.
  */
 import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
-import { severitiesInWords } from '../../messages/severity-counts.ts'
-import { heading, renderCounts, renderCoverage } from './coverage-html.ts'
+import { severitiesInWords, severityLabel } from '../../messages/severity-counts.ts'
+import { heading, renderAlreadySent, renderCounts, renderCoverage } from './coverage-html.ts'
 import { escapeHtml } from './escape-html.ts'
 import { htmlPage } from './html-page.ts'
 import { summaryOriginOf, type MailOrigin } from './mail-origin.ts'
@@ -27,7 +27,7 @@ export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): 
   const room = maxHtmlBytes - bytesOf(frame.before + frame.after) - 2000
   return htmlPage(
     leadOf(message),
-    widthOf600(`${frame.before}${renderLines(message, room)}${frame.after}`),
+    widthOf600(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
   )
 }
 
@@ -54,6 +54,7 @@ function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
       : '',
     renderChips(message.bySeverity),
     picture === '' ? '' : `${heading('By day')}${picture}`,
+    coverage === null ? '' : renderAlreadySent(coverage),
   ]
   const foot = summaryOriginOf(message, origin).map(escapeHtml).join('<br>')
   const after = [
@@ -82,7 +83,7 @@ function renderNote(note: string): string {
 }
 
 /** Lines until `room` bytes are used, then how many events are not shown. */
-function renderLines(message: SummaryMessage, room: number): string {
+function renderLines(message: SummaryMessage, room: number, deliveryId: string): string {
   const rows: string[] = []
   let used = 0
   for (const line of message.lines) {
@@ -91,7 +92,7 @@ function renderLines(message: SummaryMessage, room: number): string {
     if (used > room) break
     rows.push(row)
   }
-  const more = moreOf(message, rows.length)
+  const more = moreOf(message, rows.length, deliveryId)
   if (rows.length === 0 && more === null) return ''
   const table = rows.length === 0 ? '' : `${tableStart}\n${rows.join('')}</table>\n`
   const rest =
@@ -107,7 +108,7 @@ function renderLine(line: SummaryLine): string {
   const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
   const open =
     link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
-  const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severity.toUpperCase())}&nbsp;</span>`
+  const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
   return [
     `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
     `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip} ${escapeHtml(title)}</div>`,

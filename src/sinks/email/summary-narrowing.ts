@@ -38,7 +38,7 @@ export function narrowed(message: SummaryMessage, to: Narrowing): SummaryMessage
       moreFeeds: coverage.moreFeeds + Math.max(0, coverage.feeds.length - to.feeds),
       alreadySent: coverage.alreadySent
         .slice(0, to.alreadySent)
-        .map((each) => ({ ...each, uid: cutText(each.uid, Math.max(to.text, 60)) })),
+        .map((each) => ({ ...each, title: cutText(each.title, Math.max(to.text, 80)) })),
       moreAlreadySent:
         coverage.moreAlreadySent + Math.max(0, coverage.alreadySent.length - to.alreadySent),
     },

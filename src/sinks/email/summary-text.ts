@@ -1,6 +1,11 @@
 /** The plain part of several events: what the HTML part says, columns and bars as text. */
+import type { Coverage } from '../../messages/coverage.ts'
 import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
-import { severitiesInWords } from '../../messages/severity-counts.ts'
+import {
+  severitiesInWords,
+  severityInWords,
+  severityLabel,
+} from '../../messages/severity-counts.ts'
 import { summaryOriginOf, type MailOrigin } from './mail-origin.ts'
 
 /** As much as the HTML part may take: nobody reads more in a mail, and every server takes it. */
@@ -21,10 +26,11 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
       .join('\n'),
     columns(
       '',
-      message.bySeverity.map(({ severity, count }) => [String(count), severity]),
+      message.bySeverity.map(({ severity, count }) => [String(count), severityInWords(severity)]),
     ),
     daysOf(message.days),
-    linesOf(message),
+    coverage === null ? '' : alreadySentIn(coverage),
+    linesOf(message, origin.deliveryId),
     ...message.counts.map(({ label, entries }) =>
       columns(
         label,
@@ -59,7 +65,7 @@ function daysOf(days: SummaryMessage['days']): string {
   return ['By day', ...rows.map((row) => row.trimEnd())].join('\n')
 }
 
-function linesOf(message: SummaryMessage): string {
+function linesOf(message: SummaryMessage, deliveryId: string): string {
   const shown: string[] = []
   let used = 0
   for (const line of message.lines) {
@@ -68,24 +74,29 @@ function linesOf(message: SummaryMessage): string {
     if (used > maxLinesBytes) break
     shown.push(text)
   }
-  const more = moreOf(message, shown.length)
+  const more = moreOf(message, shown.length, deliveryId)
   if (shown.length === 0 && more === null) return ''
   return ['Events', ...shown, ...(more === null ? [] : [`  ${more}`])].join('\n')
 }
 
 function lineOf({ severity, title, identifier, remark, time, feed, link }: SummaryLine): string {
   const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
-  const lines = [`  ${severity.toUpperCase()}  ${title}`, `      ${margin.join(', ')}`]
+  const lines = [`  ${severityLabel(severity)}  ${title}`, `      ${margin.join(', ')}`]
   return [...lines, ...(link === null ? [] : [`      ${link}`])].join('\n')
+}
+
+function alreadySentIn({ alreadySent, moreAlreadySent }: Coverage): string {
+  const lines = alreadySent.flatMap(({ severity, title, link, time }) => [
+    `  ${severityLabel(severity)}  ${title}`,
+    `      sent ${time}`,
+    ...(link === null ? [] : [`      ${link}`]),
+  ])
+  return listOf('Already sent', lines, moreAlreadySent)
 }
 
 function coverageOf(coverage: SummaryMessage['coverage']): string[] {
   if (coverage === null) return []
-  const { left, alreadySent, moreAlreadySent, feeds, moreFeeds } = coverage
-  const sent = alreadySent.map(
-    ({ severity, typeLabel, uid, time }) =>
-      `  ${severity.toUpperCase()}  ${typeLabel}, sent ${time}: ${uid}`,
-  )
+  const { left, feeds, moreFeeds } = coverage
   const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
   return [
     listOf(
@@ -93,7 +104,6 @@ function coverageOf(coverage: SummaryMessage['coverage']): string[] {
       left.map((text) => `  ${text}`),
       0,
     ),
-    listOf('Already sent', sent, moreAlreadySent),
     listOf(
       'How far the feeds were read',
       feeds.map(

@@ -2,6 +2,7 @@
 import type { IncomingWebhookSendArguments } from '@slack/webhook'
 import { cutText } from '../../messages/clean-text.ts'
 import type { Message } from '../../messages/message.ts'
+import { severityLabel } from '../../messages/severity-counts.ts'
 import { factsForPeople } from '../message-facts.ts'
 import { mrkdwnText, plainText } from './slack-text.ts'
 
@@ -90,10 +91,10 @@ const squares: Readonly<Record<string, string>> = {
   info: '⬜',
 }
 
-/** The word says it; the square only helps the eye. */
+/** The word says it; the square only helps the eye. An unknown word is as grave as the gravest. */
 export function severityMark(severity: string): string {
-  const square = Object.hasOwn(squares, severity) ? squares[severity] : '⬛'
-  return `${square} ${severity.toUpperCase()}`
+  const square = Object.hasOwn(squares, severity) ? squares[severity] : squares['critical']
+  return `${square} ${severityLabel(severity)}`
 }
 
 function notesBlock(notes: readonly string[], { note }: Allowance): SlackBlock[] {

@@ -39,7 +39,11 @@ export function renderSlackSummary(message: SummaryMessage, deliveryId: string):
     frame = frameOf(message, deliveryId, allowance)
     if (lengthOf([...frame.before, ...frame.after]) <= mostForFrame) break
   }
-  const blocks = [...(frame?.before ?? []), ...listed(message, frame), ...(frame?.after ?? [])]
+  const blocks = [
+    ...(frame?.before ?? []),
+    ...listed(message, frame, deliveryId),
+    ...(frame?.after ?? []),
+  ]
   return { text: mrkdwnText(leadOf(message), slackLimits.text), blocks, ...quiet }
 }
 
@@ -49,7 +53,9 @@ export function renderPlainSlackSummary(message: SummaryMessage, deliveryId: str
   const foot = originOf(message, deliveryId)
   const lines: string[] = []
   const bodyOf = (): string =>
-    [head, ...lines, moreOf(message, lines.length) ?? '', foot].filter(Boolean).join('\n')
+    [head, ...lines, moreOf(message, lines.length, deliveryId) ?? '', foot]
+      .filter(Boolean)
+      .join('\n')
   for (const line of message.lines.slice(0, maxLines)) {
     lines.push(plainLine(line))
     if (escapeWithin(bodyOf(), Infinity).length < slackLimits.text) continue
@@ -72,6 +78,7 @@ function frameOf(message: SummaryMessage, deliveryId: string, allowance: Allowan
       ...alarmBlock(message.alarms, allowance),
       ...contextBlock(message.notes, allowance),
       ...statementBlock(message),
+      ...alreadySentBlocks(message, allowance),
     ],
     after: [
       ...countsBlock(message, allowance),
@@ -108,13 +115,40 @@ function countsBlock({ counts }: SummaryMessage, { text, names }: Allowance): Sl
   return fields.length === 0 ? [] : [{ type: 'section', fields }]
 }
 
+/** Before what is new: these are the worst of the window. */
+function alreadySentBlocks({ coverage }: SummaryMessage, { text, names }: Allowance): SlackBlock[] {
+  const sent = coverage?.alreadySent.slice(0, names) ?? []
+  if (coverage === null || sent.length === 0) return []
+  const more = coverage.alreadySent.length - sent.length + coverage.moreAlreadySent
+  const list: RichList = {
+    type: 'rich_text_list',
+    style: 'bullet',
+    elements: sent.map(({ severity, title, link, time }) => ({
+      type: 'rich_text_section',
+      elements: [
+        { type: 'text', text: severityMark(severity), style: { bold: true } },
+        { type: 'text', text: ` ${cutText(title, text)} (already sent ${time}) ` },
+        ...linkElement(link),
+      ],
+    })),
+  }
+  return [
+    { type: 'rich_text', block_id: 'already_sent', elements: [list] },
+    ...(more > 0 ? [contextOf(`and ${more} more that were already sent`)] : []),
+  ]
+}
+
+function linkElement(link: string | null): RichElement[] {
+  return link === null || link.length > slackLimits.url
+    ? []
+    : [{ type: 'link', url: link, text: 'open' }]
+}
+
 function coverageBlocks(message: SummaryMessage, { text, feeds }: Allowance): SlackBlock[] {
   const { coverage, days } = message
   if (coverage === null) return []
   const shown = coverage.feeds.slice(0, feeds)
   const more = coverage.feeds.length - shown.length + coverage.moreFeeds
-  const sent = coverage.alreadySent.slice(0, 5)
-  const moreSent = coverage.alreadySent.length - sent.length + coverage.moreAlreadySent
   const parts = [
     [
       'Days',
@@ -124,11 +158,6 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: Allowance): Sl
         .map(({ label, bySeverity }) => `${label}: ${severitiesInWords(bySeverity)}`),
     ],
     ['Not listed', ...coverage.left],
-    [
-      'Already sent',
-      ...sent.map((each) => `${each.severity} ${each.typeLabel}, ${each.time}, ${each.uid}`),
-      ...(sent.length > 0 && moreSent > 0 ? [`and ${moreSent} more`] : []),
-    ],
     [
       'Feeds',
       ...shown.map((feed) => `${feed.isBehind ? '⚠️ BEHIND ' : ''}${feed.feed}: ${feed.text}`),
@@ -144,19 +173,23 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: Allowance): Sl
 }
 
 /** The lines for which the frame leaves room, and how many events there are besides. */
-function listed(message: SummaryMessage, frame: Frame | undefined): SlackBlock[] {
+function listed(
+  message: SummaryMessage,
+  frame: Frame | undefined,
+  deliveryId: string,
+): SlackBlock[] {
   const around = lengthOf([...(frame?.before ?? []), ...(frame?.after ?? [])])
-  let blocks = linesBlocks(message, 0)
+  let blocks = linesBlocks(message, 0, deliveryId)
   for (let shown = 1; shown <= Math.min(maxLines, message.lines.length); shown += 1) {
-    const fuller = linesBlocks(message, shown)
+    const fuller = linesBlocks(message, shown, deliveryId)
     if (around + lengthOf(fuller) >= maxBlocksLength) break
     blocks = fuller
   }
   return blocks
 }
 
-function linesBlocks(message: SummaryMessage, shown: number): SlackBlock[] {
-  const more = moreOf(message, shown)
+function linesBlocks(message: SummaryMessage, shown: number, deliveryId: string): SlackBlock[] {
+  const more = moreOf(message, shown, deliveryId)
   const lines = message.lines.slice(0, shown)
   return [
     ...(lines.length > 0 ? [listBlock(lines)] : []),
@@ -193,9 +226,7 @@ function lineElements(line: SummaryLine): RichElement[] {
   return [
     { type: 'text', text: severityMark(line.severity), style: { bold: true } },
     { type: 'text', text: ` ${line.title}${marginOf(line)} ` },
-    ...(line.link === null || line.link.length > slackLimits.url
-      ? []
-      : [{ type: 'link', url: line.link, text: 'open' } as const]),
+    ...linkElement(line.link),
   ]
 }
 

@@ -39,6 +39,8 @@ interface Element {
   detail: Record<string, unknown> | null
   /** The full event was asked for and not to be had in time. */
   detail_unavailable?: true
+  /** Fields that the service sent in a form that could not be read, or only in part. */
+  unread_fields?: string[]
   test?: true
   /** Something was cut for size; the whole event stands behind `url`. */
   truncated?: true
@@ -106,6 +108,7 @@ function describe(member: DeliveryMember, isTest: boolean): Element {
     highlights: event.highlights,
     detail: detail === 'unavailable' ? null : (detail ?? null),
     ...(detail === 'unavailable' && { detail_unavailable: true }),
+    ...(event.unread && { unread_fields: event.unread }),
     ...(isTest && { test: true }),
   }
 }

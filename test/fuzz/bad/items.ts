@@ -1,4 +1,4 @@
-/** Items of a page that are no events: each must be kept aside alone, and the rest of its page go on. */
+/** Items of a page that are odd: one without a uid is kept aside alone, one with a uid is an event. */
 import type { BadInput } from './bad-input.ts'
 
 const uid = 'paste/x/1'
@@ -17,7 +17,6 @@ const shapes: Record<string, unknown> = {
   'metadata that is a list': { metadata: [uid] },
   'no uid': { metadata: { type: 'paste' } },
   'an empty uid': { metadata: { uid: '' } },
-  'a uid that is a number': { metadata: { uid: 17 } },
   'a uid that is null': { metadata: { uid: null } },
   'a uid that is a list': { metadata: { uid: [uid] } },
   'a uid that is an object': { metadata: { uid: { toString: 'a' } } },
@@ -27,34 +26,39 @@ const shapes: Record<string, unknown> = {
   'a uid of half a character': { metadata: { uid: 'paste/x/\uD800' } },
   'a uid of 600 characters': { metadata: { uid: huge } },
   "a uid of Tocsin's own": { metadata: { uid: 'notice/tocsin/1' } },
-  'the uid beside its metadata': { uid, metadata: {} },
 }
 
 /** Each put where a search item has something else. */
 const wrong: Record<string, unknown> = { 'a number': -1.5, 'a list': [[]], 'an object': { a: {} } }
 
-const places: Record<string, (value: unknown) => unknown> = {
-  type: (value) => ({ metadata: { uid, type: value } }),
-  severity: (value) => ({ metadata: { uid, severity: value } }),
-  'the time of creation': (value) => ({ metadata: { uid, estimated_created_at: value } }),
-  'the time of the match': (value) => ({ metadata: { uid, matched_at: value } }),
-  'the link': (value) => ({ metadata: { uid, flare_url: value } }),
-  tags: (value) => ({ metadata: { uid }, tenant_metadata: { tags: { a: value } } }),
-  notes: (value) => ({ metadata: { uid }, tenant_metadata: { notes: value } }),
-  identifiers: (value) => ({ metadata: { uid }, identifiers: { a: value } }),
-  'the name of an identifier': (value) => ({ metadata: { uid }, identifiers: [{ id: value }] }),
-  'the whole tenant': (value) => ({ metadata: { uid }, tenant_metadata: [value] }),
+const places: Record<string, (value: unknown) => { metadata: object }> = {
+  type: (type) => ({ metadata: { type } }),
+  severity: (severity) => ({ metadata: { severity } }),
+  'the time of creation': (value) => ({ metadata: { estimated_created_at: value } }),
+  'the time of the match': (value) => ({ metadata: { matched_at: value } }),
+  'the link': (value) => ({ metadata: { flare_url: value } }),
+  tags: (value) => ({ metadata: {}, tenant_metadata: { tags: { a: value } } }),
+  notes: (value) => ({ metadata: {}, tenant_metadata: { notes: value } }),
+  identifiers: (value) => ({ metadata: {}, identifiers: { a: value } }),
+  'the name of an identifier': (value) => ({ metadata: {}, identifiers: [{ id: value }] }),
+  'the whole tenant': (value) => ({ metadata: {}, tenant_metadata: [value] }),
 }
 
+/** Without a usable uid. */
 export function badItems(): BadInput<unknown>[] {
+  return Object.entries(shapes).map(([name, content]) => ({ name: `an item: ${name}`, content }))
+}
+
+/** With a uid, and something else odd. */
+export function oddItems(): BadInput<unknown>[] {
   const misplaced = Object.entries(places).flatMap(([place, put]) =>
     Object.entries(wrong).map(([kind, value]) => ({
-      name: `${kind} for ${place}`,
-      content: put(value),
+      place: `${kind} for ${place}`,
+      item: put(value),
     })),
   )
-  return [
-    ...Object.entries(shapes).map(([name, content]) => ({ name: `an item: ${name}`, content })),
-    ...misplaced.map(({ name, content }) => ({ name: `an item: ${name}`, content })),
-  ]
+  return misplaced.map(({ place, item }, at) => ({
+    name: `an item: ${place}`,
+    content: { ...item, metadata: { uid: `paste/odd/${at}`, ...item.metadata } },
+  }))
 }

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { answerOf, badBodies, badGrants, badHeads } from './answers.ts'
 import type { BadInput } from './bad-input.ts'
-import { badItems } from './items.ts'
+import { badItems, oddItems } from './items.ts'
 
 /** Groups from here on are those of bad answers. */
 export const firstBadGroup = 100
@@ -36,7 +36,8 @@ export interface Pretenders {
 
 export async function startPretenders(): Promise<Pretenders> {
   const [slack, hook] = [badBodies(), badHeads()]
-  const [answers, grants, items] = [[...slack, ...hook], badGrants(), badItems()]
+  const [answers, grants] = [[...slack, ...hook], badGrants()]
+  const items = [...badItems(), ...oddItems()]
   const shown: unknown[] = []
   const received: string[] = []
   const handedOut = new Set<string>()

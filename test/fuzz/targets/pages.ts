@@ -63,6 +63,7 @@ export function fuzz(data: Uint8Array): void {
   const { events, malformed } = sortPage(items, {
     feed,
     floorMs: 0,
+    readsBaseline: true,
     plan: () => ({ decisions: [], items: [] }),
     pairIdOf: (parts) => parts.join('|'),
     seal: (uid, secret) => `${uid}${secret}`,

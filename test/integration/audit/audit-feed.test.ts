@@ -197,7 +197,7 @@ test('what people ignored at the service is extra; what is malformed is in the q
   const given = await aRig()
   const feed = aFeed({ sweep: undefined })
   const [kept, hidden] = given.sandbox.addEvents(2, { severity: 'low' })
-  given.sandbox.addRawItem(1042, { metadata: { uid: 7 } }, { createdAtMs: Date.now() })
+  given.sandbox.addRawItem(1042, { metadata: { uid: {} } }, { createdAtMs: Date.now() })
   await given.toEnd(feed)
   given.sandbox.changeEvent(hidden!.uid, { ignoredAtMs: Date.now() })
   const result = await audited(given, feed)
@@ -225,7 +225,7 @@ test('what the daemon takes in while it reads is no finding', async () => {
   const [added] = given.sandbox.addEvents(1, {
     severity: 'low',
     createdAtMs: Date.now() - 60_000,
-    matchedAtMs: 1,
+    matchedAtMs: Date.now() - 365 * dayMs,
   })
   const state = await openFeed(given.book, feed.name, feed.startMs)
   const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow

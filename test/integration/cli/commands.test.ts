@@ -37,6 +37,51 @@ test('check shows warnings, and they are no mistakes', async () => {
   expect(code).toBe(0)
 })
 
+test('check names digests, fallbacks, mutes, self-alerts and the canary', async () => {
+  const more = `
+time_intervals: { night: [{ times: [{ start_time: '00:00', end_time: '07:00' }] }] }
+notices: { sink: soc, or: oncall }
+canary: { every: 2h, sinks: [soc, siem] }
+`
+  const path = aConfig((text) =>
+    text
+      .replace(
+        '    type: slack\n',
+        "    type: slack\n    fallback: oncall\n    digest: { schedule: '0 8 * * *', timezone: Europe/Zurich }\n",
+      )
+      .replace('    - name: urgent\n', '    - name: urgent\n      mute_time_intervals: [night]\n')
+      .concat(more),
+  )
+  const { out } = await tocsin('check', path)
+  expect(out).toContain(
+    'soc: Slack, digest at "0 8 * * *" Europe/Zurich, after 5 min without success to oncall',
+  )
+  expect(out).toContain('urgent: severity>=high → soc, siem, oncall, held during night')
+  expect(out).toContain('self-alerts: soc, or oncall while that one takes nothing')
+  expect(out).toContain('canary: every 2 h to soc, siem')
+  expect(JSON.parse((await tocsin('check', '--output', 'json', path)).out)).toMatchObject({
+    sinks: expect.arrayContaining([
+      expect.objectContaining({
+        name: 'soc',
+        fallback: 'oncall',
+        digest: { schedule: '0 8 * * *', timezone: 'Europe/Zurich' },
+      }),
+    ]),
+    routes: expect.arrayContaining([
+      expect.objectContaining({ name: 'urgent', mutes: ['night'], on_mute: 'hold' }),
+    ]),
+    self_alerts: { sink: 'soc', or: 'oncall' },
+    canary: { every_seconds: 7_200, sinks: ['soc', 'siem'] },
+  })
+})
+
+test('check warns of a matcher that never matches, and says what was probably meant', async () => {
+  const path = aConfig((text) => text.replace('severity>=high', 'feed=brnad'))
+  const { code, out } = await tocsin('check', path)
+  expect(out).toMatch(/warning .*no feed "brnad"; did you mean "brand"\?/)
+  expect(code).toBe(0)
+})
+
 test('check gives machines the list of mistakes', async () => {
   const path = aConfig((text) => text.replace('every: 10s', 'evry: 10s'))
   const { code, out } = await tocsin('check', '--output', 'json', '--config', path)

@@ -64,7 +64,7 @@ describe('credentials search', () => {
     })
     const { out } = await run(...ask, '--output=csv')
     expect(out).toContain(
-      '"auth_domains","known_password_id","source_id","source.id","source.name"',
+      '"auth_domains","urls","known_password_id","credential_hash","event_uid","source_id"',
     )
     expect(out).toContain('"[""vpn.example.com""]"')
   })

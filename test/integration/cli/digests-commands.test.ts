@@ -54,7 +54,7 @@ test('a preview says what the next digest would say now, and changes nothing', a
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toMatch(/^\(for ann@example\.com; --recipient names another one\)\nSubject: Digest /)
   expect(out).toContain('2 events (1 high, 1 low)')
-  expect(out).toContain('Stealer log: infection on alice')
+  expect(out).toContain('Stealer log: user alice')
   expect(out).not.toContain('hush-hush')
   expect(Object.keys(before).length).toBeGreaterThan(10)
   expect(await state(scene)).toEqual(before)

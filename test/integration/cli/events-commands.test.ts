@@ -257,7 +257,6 @@ describe('events search', () => {
       ['--domain=a.example', '--ip=::1'],
       'a search is for one thing; choose one of: --domain, --ip',
     ],
-    [['--domain=a.example', '--tag=vip'], '--tag goes with --group only'],
     [['--domain=a.example', '--strict'], '--strict goes with --name only'],
     [['--keyword='], 'It is empty.'],
     [['--github=octocat'], 'Write owner/repo'],
@@ -363,6 +362,10 @@ describe('events get', () => {
   test('says so where there is no full event', async () => {
     const { run, sandbox } = await aScene({ detailWithoutModel: 'unsupported' })
     sandbox.addEvent({ uid: 'seller/market/1', type: 'seller', data: null })
+    const older = await run('events', 'get', 'seller/market/1', '--output=json')
+    expect(JSON.parse(older.out)).toMatchObject({ event_type: 'seller', data: {} })
+    const on = '/firework/v2/activities/'
+    sandbox.faults.add({ on, effect: 'status', status: 404 })
     expect(await run('events', 'get', 'seller/market/1')).toEqual({
       code: 1,
       out: '',
@@ -438,5 +441,99 @@ describe('events expand', () => {
     expect(code).toBe(2)
     expect(err).toContain(said)
     expect(sent()).toEqual([])
+  })
+})
+
+describe('what the tenant watches for', () => {
+  test('is found by the tenant, by an identifier, and by when it was matched', async () => {
+    const { sandbox, run, sent } = await aServiceScene(tests)
+    const nowMs = Date.now()
+    const late = sandbox.addEvent({
+      uid: 'paste/site/late',
+      groupIds: [1043],
+      identifiers: [{ id: 91, name: 'supplier.example' }],
+      createdAtMs: nowMs - 100 * 3_600_000,
+    })
+    sandbox.addEvent({ uid: 'paste/site/old', groupIds: [1042], arrivedAtMs: nowMs - 7_200_000 })
+    const uidsBy = async (...args: string[]): Promise<string[]> => {
+      const { out } = await run('events', 'search', ...args, '--output=ndjson')
+      return [...out.matchAll(/"uid":"([^"]+)"/g)].map(([, uid = '']) => uid)
+    }
+    expect((await uidsBy('--tenant')).toSorted()).toEqual(['paste/site/late', 'paste/site/old'])
+    expect(await uidsBy('--tenant', '--matched-since=1h')).toEqual([late.uid])
+    expect(await uidsBy('--identifier=91')).toEqual([late.uid])
+    expect(sent().map(({ path }) => path)).toEqual([
+      '/firework/v4/events/tenant/_search',
+      '/firework/v4/events/tenant/_search',
+      '/firework/v4/events/identifiers/91/_search',
+    ])
+  })
+
+  test.each([
+    [['--tenant', '--group=1042'], '--group and --tenant are different places; choose one of them'],
+    [
+      [],
+      'a search needs something to look for; name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77',
+    ],
+  ])('is looked for in one place: %j', async (args, said) => {
+    const { run, sandbox } = await aServiceScene(tests)
+    expect(await run('events', 'search', ...args)).toMatchObject({ code: 2, err: `${said}\n` })
+    expect(sandbox.requests).toEqual([])
+  })
+
+  test.each([
+    [404, 'this server does not have'],
+    [403, 'takes the permission'],
+  ])('is refused by a %i with what it takes and what to do', async (status, said) => {
+    const { run, sandbox } = await aServiceScene(tests)
+    for (const on of [
+      '/firework/v4/events/tenant/_search',
+      '/firework/v2/me/feed/credentials',
+      '/astp/v2/credentials/_search',
+    ]) {
+      sandbox.faults.add({ on, effect: 'status', status, body: 'text', message: 'Not Found' })
+    }
+    const commands = [
+      ['events', 'search', '--tenant'],
+      ['credentials', 'feed', '--tenant'],
+      ['credentials', 'search', '--domain=a.example', '--without-quota'],
+    ]
+    for (const command of commands) {
+      const { code, err } = await run(...command)
+      expect(code).toBe(1)
+      expect(err).toContain(said)
+      expect(err).toMatch(
+        /; (search in its groups by --group|read the feed of each identifier|leave out --without-quota)/,
+      )
+    }
+  })
+})
+
+describe('check --live', () => {
+  const withTypes = (words: string) => (text: string) =>
+    text.replace('identifier_group: 1042', `identifier_group: 1042, filters: { type: [${words}] }`)
+
+  test('names a word that is no filter of the service, before a feed is refused for it', async () => {
+    const { run } = await aServiceScene(tests, {
+      change: withTypes('stealer_log, lookalike, leek'),
+    })
+    const { code, err } = await run('check', '--live')
+    expect(code).toBe(2)
+    expect(err).toContain('filters.type "lookalike" is no filter of this service')
+    expect(err).toContain(
+      'filters.type "leek" is no filter of this service, which would refuse the feed (422); did you mean "leak"?',
+    )
+    expect(err).not.toContain('"stealer_log"')
+  })
+
+  test('says what it could not find out where the service has no such list', async () => {
+    const { run, sandbox } = await aServiceScene(tests, { change: withTypes('leak') })
+    const on = '/firework/v4/events/filters/types'
+    sandbox.faults.add({ on, effect: 'status', status: 404, body: 'text', message: 'Not Found' })
+    const { code, err } = await run('check', '--live')
+    expect(code).toBe(0)
+    expect(err).toContain(
+      'whether the service knows the words of type filters could not be found out',
+    )
   })
 })

@@ -51,7 +51,12 @@ async function listed(config: string[]): Promise<Record<string, unknown>[]> {
 function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
   return {
     sequence: 0,
-    sweep: { lateBeforeMs: Date.UTC(2026, 0, 2) },
+    rescan: {
+      place: 'sweep',
+      lateBeforeMs: Date.UTC(2026, 0, 2),
+      isSnapshot: false,
+      fieldsAtEnd: [],
+    },
     walk: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
   }
 }
@@ -104,7 +109,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toContain('last sweep ended never, one runs since 2026-01-03 00:00:00 UTC')
   expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the floor')
-  expect(out).toContain('of these 1 came late, 1 were raised in severity')
+  expect(out).toContain('of these 1 came late (1 by more), 1 were raised in severity')
   expect(out).toContain('sweeps are switched off')
   expect((await listed(config))[0]).toMatchObject({
     sweep: { last_completed: null, running_since: '2026-01-03T00:00:00.000Z' },
@@ -113,7 +118,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
 
   await takeIn(book, [], { ...sweepPage(startedAtMs), sequence: 1 })
   expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
-    /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/m,
+    /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h$/m,
   )
   expect((await listed(config))[0]).toMatchObject({
     sweep: { last_completed: expect.any(String), running_since: null },

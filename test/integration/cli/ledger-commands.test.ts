@@ -2,7 +2,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
+import { peekCollection, sealBatch } from '../../../src/ledger/collecting.ts'
 import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
+import { itemId } from '../../../src/ledger/digests.ts'
 import { peekFeed } from '../../../src/ledger/feed-state.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -122,6 +124,53 @@ test('explain takes a uid as it stands in a message, and gives the same to machi
   ])
 })
 
+test('explain takes the id of a delivery, or of a mail, and tells of the event that went under it', async () => {
+  const { book, config } = await aScene()
+  await takeIn(book, [routed({ uid }, ['soc', 'siem']), routed({ uid: 'leak/other/2' })])
+  await attempt(book, await refOf(book, 'soc'), { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  const id = itemId('main', uid, 'high', 'soc')
+  for (const given of [id, `delivery ${id}`, `<${id}.0123456789abcdef@example.com>`]) {
+    const { code, out } = await tocsin('explain', given, ...config)
+    expect(code).toBe(0)
+    expect(out).toContain(
+      `delivery ${id}: 1 event to soc\n${uid} (stealer_log, high), account main`,
+    )
+    expect(out).toMatch(/attempt 1, .*: accepted: HTTP 200 ok/)
+    expect(out).not.toContain('leak/other/2')
+  }
+  const { out } = await tocsin('explain', id, ...config, '--output=json')
+  expect(JSON.parse(out)).toMatchObject([{ delivery: id, uid, items: [{ id }, {}] }])
+})
+
+test('explain takes the id of a message of several, as "and N more" names it, and lists all, worst first', async () => {
+  const { book, config } = await aScene()
+  const events = ['low', 'critical', 'high'].map((severity) =>
+    routed({ uid: `leak/source/${severity}`, severity }, ['siem']),
+  )
+  await takeIn(book, [...events, routed({ uid: 'leak/other/2' })], { batchWaitMs: 1_000 })
+  const refs = (await peekCollection(book, 'siem', 10)).map(({ ref }) => ref)
+  const ref = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
+  const id = `b${ref?.split(':')[1]}`
+  const list = async (): Promise<string> => (await tocsin('explain', id, ...config)).out
+  expect(await list()).toContain(`delivery ${id}: 3 events to siem`)
+  expect((await list()).match(/leak\/source\/\w+/g)).toEqual([
+    'leak/source/critical',
+    'leak/source/high',
+    'leak/source/low',
+  ])
+  await attempt(book, ref!, { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  expect((await list()).match(/account main: delivered/g)).toHaveLength(3)
+  expect(await list()).not.toContain('leak/other/2')
+})
+
+test('explain says of the id of a delivery that nobody knows why that may be', async () => {
+  const { config } = await aScene()
+  const { code, out } = await tocsin('explain', `b${'0'.repeat(40)}`, ...config)
+  expect(code).toBe(1)
+  expect(out).toMatch(/^No event that the ledger still knows went under the id b0+\.\n.*expired/)
+  expect((await tocsin('explain', 'b123', ...config)).out).toContain("a delivery's id is e and 32")
+})
+
 test('explain says of an unknown uid that nobody took it in', async () => {
   const { config } = await aScene()
   const { code, out } = await tocsin('explain', 'leak/x/9', ...config)
@@ -186,7 +235,7 @@ test('feeds rewind moves the floor and says what that means', async () => {
   expect(out).toContain('what was delivered is not sent again')
   expect(out).toContain('last seen over 90 d ago is no longer remembered')
   const state = await peekFeed(book, 'brand', 0)
-  expect(state).toMatchObject({ floorMs: Date.UTC(2026, 0, 1), isRewound: true, walk: undefined })
+  expect(state).toMatchObject({ floorMs: Date.UTC(2026, 0, 1), isRewound: true })
   expect((await tocsin('feeds', 'list', ...config)).out).toContain('rewound: a new walk begins')
 })
 

@@ -30,8 +30,8 @@ test('goes on where it ended, and gives machines every field without a secret', 
   for (let from: string[] = []; ;) {
     const { out } = await run(...ask, '--limit=5', ...from)
     texts += out
-    const page = JSON.parse(out) as { items: { uid: string }[]; next: string | null }
-    uids.push(...page.items.map(({ uid }) => uid))
+    const page = JSON.parse(out) as { items: { header: { uid: string } }[]; next: string | null }
+    uids.push(...page.items.map(({ header }) => header.uid))
     if (page.next === null) break
     from = ['--from', page.next]
   }
@@ -41,7 +41,7 @@ test('goes on where it ended, and gives machines every field without a secret', 
   expect(texts).not.toContain('Hush-Hush')
   expect((await run(...ask, '--reveal')).out).toContain('Hush-Hush')
   const csv = await run(...ask, '--output=csv')
-  expect(csv.out).toContain('"uid","metadata.type","metadata.severity"')
+  expect(csv.out).toContain('"header.uid","header.type","uid","metadata.type"')
   expect(csv.out).toContain(`"${uids[0]}"`)
   expect(csv.out).not.toContain('Hush-Hush')
 })

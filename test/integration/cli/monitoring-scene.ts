@@ -37,7 +37,12 @@ export async function aMonitoringScene(
   options: SandboxOptions = {},
 ): Promise<MonitoringScene> {
   const keys = [{ key: 'fw_sandbox', tenants: [42, 43] }]
-  const sandbox = await startSandbox({ organizations: [{ id: 7, limits, keys }], ...options })
+  const sandbox = await startSandbox({
+    organizations: [{ id: 7, limits, keys }],
+    policyPaths: 'underscore',
+    undescribed: false,
+    ...options,
+  })
   onTestFinished(() => sandbox.close())
   const config = aFile('tocsin.yaml', configText(sandbox.url, tests.server.url))
   const file = aFile('monitoring.yaml', content)

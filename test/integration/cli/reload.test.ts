@@ -39,7 +39,7 @@ function configurations(): Write {
   prefix: ${prefix}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {${feeds.map((name) => `${name}: {type: events, identifier_group: 1042, every: 5s}`).join(', ')}}
+feeds: {${feeds.map((name) => `${name}: {type: events, identifier_group: 1042, detail: [], every: 5s}`).join(', ')}}
 sinks:
 ${sinks.map(sink).join('\n')}
 route: {sinks: [${sinks.join(', ')}]}

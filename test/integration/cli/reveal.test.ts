@@ -87,20 +87,19 @@ test('events get --reveal still cuts what is no secret', async () => {
   )
 })
 
-test.each([
-  ['events', 'search', '--group=1042'],
-  ['events', 'expand', uid, '--field=credentials'],
-  ['events', 'legacy-search'],
-  ['credentials', 'search', '--domain=example.com'],
-  ['credentials', 'feed', '77'],
-  ['assets', 'enable', '77'],
-  ['alerts', 'get', '1042'],
-])('%s %s %s --reveal is refused in CSV, and nothing is asked', async (...args) => {
+test('credentials search --reveal as CSV is a list for forced resets: exact, or said to be changed', async () => {
   const { run, sandbox } = await aServiceScene(tests)
-  expect(await run(...args.filter(Boolean), '--reveal', '--output=csv')).toEqual({
-    code: 2,
-    out: '',
-    err: '--reveal: CSV changes secrets so that no spreadsheet runs them; take --output json or ndjson\n',
-  })
-  expect(sandbox.requests).toEqual([])
+  const identifierIds = [77]
+  const plain = { hash: 'Summer "26", hush', hashType: null, identifierIds }
+  sandbox.addCredentials([{ ...plain, identityName: 'anna@example.com' }])
+  const args = ['credentials', 'feed', '77', '--reveal', '--output=csv']
+  const exact = await run(...args)
+  expect(exact).toMatchObject({ code: 0, err: '' })
+  expect(exact.out).toContain('"anna@example.com","Summer ""26"", hush"')
+  sandbox.addCredentials([{ ...plain, hash: '=cmd()', identityName: 'ben@example.com' }])
+  const changed = await run(...args)
+  expect(changed.out).toContain(`"ben@example.com","'=cmd()"`)
+  expect(changed.err).toBe(
+    '1 cell changed so that no spreadsheet runs what is in there; --output ndjson has the exact text\n',
+  )
 })

@@ -56,7 +56,7 @@ test.each([
   ['--credential-order=oldest', 'Allowed choices are newest, ascending, shuffled'],
   ['--credential-size-limit=0', 'Write a whole number from 1'],
   ['--search-quota=-1', 'Write a whole number from 0'],
-  ['--late-by=5s', 'Write a duration of 1m or more'],
+  ['--late-by=0s', 'Write a duration of 1s or more'],
 ])('%s is refused with what to write instead', async (arg, said) => {
   const { code, err } = await tocsin('sandbox', arg)
   expect(err).toContain(said)

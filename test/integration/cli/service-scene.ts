@@ -34,6 +34,9 @@ interface SceneOptions extends SandboxOptions {
   change?: (text: string) => string
 }
 
+/** The spelling and the operations on policies of the description; today's servers have others. */
+const asDescribed = { policyPaths: 'underscore', undescribed: false } as const
+
 let prefixes = 0
 
 /** Gone after the test. */
@@ -41,7 +44,7 @@ export async function aServiceScene(
   tests: RedisForTests,
   { change = (same) => same, ...options }: SceneOptions = {},
 ): Promise<ServiceScene> {
-  const sandbox = await startSandbox({ enforceLimits: false, ...options })
+  const sandbox = await startSandbox({ enforceLimits: false, ...asDescribed, ...options })
   onTestFinished(() => sandbox.close())
   const path = aFile('tocsin.yaml', change(configText(tests, sandbox)))
   const never = new AbortController().signal
@@ -70,7 +73,7 @@ export async function aServiceScene(
     runUntil: (stop, ...args) => runner((input) => input.end(), false, stop)(...args),
     sent: () =>
       sandbox.requests
-        .filter((request) => request.path.startsWith('/firework'))
+        .filter((request) => /^\/(firework|astp)/.test(request.path))
         .map(({ method, path: at, body }) => ({ method, path: at, body })),
   }
 }

@@ -51,6 +51,15 @@ test('a silence that is added holds from now on, for as long as it says', async 
   expect(out).toContain(`  ${silence!.id} (active): type="paste" and team="brand", up to medium, `)
 })
 
+test('every mistake of a line is told at once', async () => {
+  const { config } = await aSocScene(tests)
+  const wrong = ['typo="x"', '--for=2h', '--until=2h', '--severity=hihg', '--reason=r']
+  const { code, err } = await tocsin('silences', 'add', ...wrong, ...config)
+  expect(code).toBe(2)
+  expect(err).toContain('say when it ends')
+  expect(err).toContain('--severity: ')
+})
+
 test('it tells what it would have silenced of the last 24 h, by severity and label too', async () => {
   const scene = await aSocScene(tests)
   const { book, second, config } = scene

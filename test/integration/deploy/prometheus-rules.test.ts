@@ -20,7 +20,8 @@ const cases = ruleCases()
 const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
 
 async function promtool(...args: string[]): Promise<string> {
-  const { stdout, stderr } = await run('promtool', args, { cwd: prometheusFolder })
+  const env = { ...process.env, GOGC: '800' } // a third of its time went into collecting garbage
+  const { stdout, stderr } = await run('promtool', args, { cwd: prometheusFolder, env })
   return stdout + stderr
 }
 
@@ -47,9 +48,8 @@ describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {
       const own = cases.filter(({ name }) => name.startsWith(`${alert} ${kind}: `))
       expect(own, `${alert} ${kind}`).not.toEqual([])
       for (const { promql_expr_test: asked } of own) {
-        expect(asked.map((one) => one.expr)).toEqual([
-          `ALERTS{alertname="${alert}", alertstate="firing"}`,
-        ])
+        const exprs = new Set(asked.map((one) => one.expr))
+        expect([...exprs]).toEqual([`ALERTS{alertname="${alert}", alertstate="firing"}`])
         expect(asked.every(({ exp_samples: samples }) => samples.length > 0)).toBe(isFiring)
       }
     }

@@ -56,6 +56,11 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
   expect(summary!.total).toBe(1)
   expect(summary!.digest!.alreadySentTotal).toBe(2)
   expect(summary!.digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/odd', 'a/b/worst'])
+  expect(summary!.digest!.alreadySentBySeverity?.map(({ count }) => count)).toEqual([1, 1])
+  for (const { title, link } of summary!.digest!.alreadySent) {
+    expect(title).toContain('example[.]com')
+    expect(link).toMatch(/^https:/)
+  }
   rig.toMorning(2)
   await rig.flush()
   expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)

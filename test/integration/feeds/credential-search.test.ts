@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createLogger, type Logger } from '../../../src/runtime/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { aCredentialSearch } from '../../support/feeds.ts'
@@ -13,8 +14,17 @@ const feed = aCredentialSearch({ startMs: 4 * dayMs, sweep: { everyMs: 1, backMs
 
 let rig: FeedRig
 
-async function begin(sandbox: SandboxOptions = {}): Promise<FeedRig> {
-  rig = await startFeedRig({ tests, sandbox })
+/** A key that may not use the search without a quota. */
+const organizations = [
+  {
+    id: 7,
+    keys: [{ key: 'fw_sandbox', tenants: [42], permissions: ['firework.global_search'] as const }],
+  },
+]
+
+async function begin(given: SandboxOptions = {}, logger?: Logger): Promise<FeedRig> {
+  const sandbox = { organizations, ...given }
+  rig = await startFeedRig({ tests, sandbox, ...(logger && { logger }) })
   return rig
 }
 
@@ -25,7 +35,12 @@ function add(count: number, importedAtMs = Date.now()): void {
 }
 
 function sizes(): number[] {
-  return rig.asked().map(({ body }) => (body as { size: number }).size)
+  return searches().map(({ body }) => (body as { size: number }).size)
+}
+
+/** Global searches since the last look. */
+function searches() {
+  return rig.asked().filter(({ path }) => path.startsWith('/firework/'))
 }
 
 async function known(): Promise<number> {
@@ -42,7 +57,7 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   expect(await scraped(rig.metrics, resets)).toBe(1)
   add(3)
   await rig.toEnd(feed)
-  expect(sizes()).toEqual([25])
+  expect(sizes()).toEqual([25, 25, 25]) // the hour before is read again
   expect(await known()).toBe(63)
   expect(rig.sandbox.violations().changedWalks).toBe(0)
   await expectConservation(rig.book)
@@ -55,7 +70,7 @@ test('a sweep asks for no more at once than the gateway bore, and still knows wh
   add(4, Date.now() - 2 * dayMs)
   sizes()
   await rig.toEnd(feed, 'sweep')
-  expect(sizes()).toEqual([25, 25])
+  expect(new Set(sizes())).toEqual(new Set([25]))
   const { feeds } = await expectConservation(rig.book)
   expect(feeds['leaks']).toMatchObject({ new: 44, late: 4 })
 })
@@ -75,13 +90,123 @@ test.each([true, false])(
     add(30, Date.now() - 10 * dayMs)
     add(20)
     await rig.toEnd(feed)
-    await rig.toEnd(feed, 'sweep')
+    await (filtersImportedAt ? rig.toEnd(feed, 'sweep') : rig.toEnd(feed))
     expect(await known()).toBe(20)
     const { feeds, sinks } = await expectConservation(rig.book)
     expect(feeds['leaks']).toMatchObject({ new: 20, baseline: filtersImportedAt ? 0 : 30 })
     expect(sinks['soc']?.created).toBe(20)
   },
 )
+
+/** One credential of this domain, imported just now. */
+function leak(domain: string, importedAtMs = Date.now()): string {
+  const identityName = `acme-admin@${domain}`
+  const [made] = rig.sandbox.addCredentials(1, { importedAtMs, domain, identityName })
+  return `credential/${made!.id}`
+}
+
+const keyword = { ...feed, query: { type: 'keyword', keyword: 'acme' } as const }
+
+test('a new credential is seen in the next poll, whatever its domain: the search goes by domains, not by time', async () => {
+  await begin({ endMode: 'empty' })
+  const seen: string[] = []
+  for (const domain of ['m.org', 'zebra.net', 'acme.com', 'acme.com', 'b.museum', 'a.aero']) {
+    seen.push(leak(domain))
+    await rig.toEnd(keyword)
+    expect([...(await rig.records()).keys()].toSorted()).toEqual(seen.toSorted())
+  }
+  expect(rig.sandbox.violations().changedWalks).toBe(0)
+  const { sinks } = await expectConservation(rig.book)
+  expect(sinks['soc']?.created).toBe(seen.length)
+})
+
+test('a poll reads from an hour before the poll before it, and a cursor is not kept beyond its window', async () => {
+  await begin({ endMode: 'empty' })
+  for (let i = 0; i < 120; i += 1) leak('acme.com', Date.now() - 2 * dayMs)
+  await rig.toEnd(keyword)
+  const first = searches().map(({ body }) => body as { from?: string })
+  expect(first.map(({ from }) => from === undefined)).toEqual([true, false, false])
+  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  leak('acme.com', walk!.startedAtMs - hourMs + 1_000)
+  leak('b.com', walk!.startedAtMs - 2 * hourMs) // for the sweep
+  await rig.toEnd(keyword)
+  const [poll, ...more] = searches().map(({ body }) => body as Record<string, unknown>)
+  const { gte, lte } = (poll!['filters'] as { imported_at: Record<string, string> }).imported_at
+  expect(Date.parse(gte!)).toBe(walk!.startedAtMs - hourMs)
+  expect(Date.parse(lte!)).toBeGreaterThan(Date.now())
+  expect(poll).not.toHaveProperty('from')
+  expect(more).toHaveLength(1) // the empty page behind the last item
+  expect(await known()).toBe(121)
+  await rig.toEnd(keyword, 'sweep')
+  expect(await known()).toBe(122)
+})
+
+test('a window that broke off goes on at its cursor; one whose cursor is refused is read again from its start', async () => {
+  const old = { ...keyword, startMs: 30 * dayMs }
+  await begin()
+  for (let i = 0; i < 150; i += 1) leak('m.com', Date.now() - 20 * dayMs)
+  leak('z.com')
+  const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
+  rig.sandbox.faults.add({ ...strike, status: 503 })
+  expect(await rig.turn(old)).toMatchObject({ status: 'failed' })
+  rig.sandbox.expireCursors()
+  rig.asked()
+  await rig.toEnd(old)
+  expect(searches().map(({ body }) => 'from' in (body as object))).toEqual([true, false, true])
+  expect((await openFeed(rig.book, 'leaks', 0)).walk?.reason).toBe('cursor_refused')
+  expect(await known()).toBe(151)
+})
+
+test('what an older version passed by is found after an upgrade: its cursor is not sent again', async () => {
+  await begin({ endMode: 'empty' })
+  leak('m.org')
+  await rig.toEnd(keyword)
+  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  const { notes: _of05, ...old } = walk!
+  const stored = {
+    ...old,
+    span: { fromMs: old.span!.fromMs },
+    startedAtMs: old.startedAtMs - dayMs,
+  }
+  for (const ended of ['1', '0']) {
+    await tests.redis.hset(rig.book.key('feed', 'leaks'), {
+      walk: JSON.stringify({ ...stored, cursor: old.cursor }),
+      ended,
+    })
+    leak('acme.com', Date.now() - 3 * dayMs)
+    rig.asked()
+    await rig.toEnd(keyword)
+    expect(rig.asked()[0]!.body).not.toHaveProperty('from')
+  }
+  expect(await known()).toBe(3)
+})
+
+test('a server that ignores the time filter is read whole, as seldom as it has pages, and a sweep adds nothing', async () => {
+  const logs: string[] = []
+  const destination = { write: (line: string) => void logs.push(line) }
+  await begin({ filtersImportedAt: false }, createLogger({ level: 'warn', destination }))
+  for (let i = 0; i < 250; i += 1) leak('m.org', Date.now() - 9 * dayMs)
+  const hourly = { ...keyword, everyMs: hourMs, sweep: { everyMs: dayMs, backMs: 7 * dayMs } }
+  await rig.toEnd(hourly)
+  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  expect(searches()).toHaveLength(3)
+  leak('acme.com')
+  expect(await rig.turn(hourly)).toEqual({
+    status: 'not_due',
+    untilMs: walk!.startedAtMs + 3 * hourMs,
+  })
+  expect(await rig.turn({ ...hourly, sweep: { everyMs: 1, backMs: dayMs } }, 'sweep')).toEqual({
+    status: 'not_due',
+    untilMs: undefined,
+  })
+  expect(rig.asked()).toEqual([])
+  await rig.toEnd({ ...hourly, everyMs: 1 })
+  expect(searches()).toHaveLength(3)
+  expect(await known()).toBe(1)
+  expect(logs.filter((line) => line.includes('ignores the time filter'))).toHaveLength(1)
+  expect(logs.join()).toContain('takes all 3 pages, a search each, and is repeated every 3 h')
+  expect((await openFeed(rig.book, 'leaks', 0)).walk!.notes).toMatchObject({ isUnfiltered: true })
+})
 
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {
   await begin({ searchQuota: { prefix: 'X-Any-', searches: 3 } })
@@ -102,4 +227,87 @@ test('where the reserve is reached nothing is asked, and after a day one search 
   await rig.setQuota({ remaining: 2, atMs: Date.now() - dayMs })
   await rig.toEnd(careful)
   expect(await known()).toBe(15)
+})
+
+describe('where the account has the search without a quota', () => {
+  const quota = { prefix: 'X-Any-', searches: 3 }
+  const everything = [{ id: 7, keys: [{ key: 'fw_sandbox', tenants: [42] }] }]
+  const careful = { ...feed, quotaReserve: 2 }
+  const astpPath = '/astp/v2/credentials/_search'
+
+  function paths(): string[] {
+    return rig.asked().map(({ path }) => path)
+  }
+
+  test('it is asked for once, costs nothing, and is used although the reserve is reached', async () => {
+    await begin({ organizations: everything, searchQuota: quota })
+    await rig.setQuota({ remaining: 2, atMs: Date.now() })
+    add(150)
+    await rig.toEnd(careful)
+    expect(await known()).toBe(150)
+    expect(paths()).toEqual(Array.from({ length: 3 }, () => astpPath)) // one of them only asks
+    await rig.toEnd(careful)
+    await rig.toEnd(careful, 'sweep')
+    expect(paths().every((path) => path === astpPath)).toBe(true)
+    expect(await rig.quota()).toMatchObject({ remaining: 2 })
+  })
+
+  test('a key without the permission is told apart once, and searches as before', async () => {
+    await begin({ searchQuota: quota })
+    add(5)
+    await rig.toEnd(feed)
+    await rig.toEnd(feed)
+    expect(paths().filter((path) => path === astpPath)).toHaveLength(1)
+    expect(await known()).toBe(5)
+  })
+
+  test('an answer that makes no sense counts as no for an hour', async () => {
+    await begin({ organizations: everything })
+    rig.sandbox.faults.add({ on: '/astp/*', effect: 'wrong-shape' })
+    add(5)
+    await rig.toEnd(feed)
+    await rig.toEnd(feed)
+    expect(paths().filter((path) => path === astpPath)).toHaveLength(1)
+    expect(await known()).toBe(5)
+  })
+
+  test('a cursor of one search never goes to the other: a window begins again where the permission is lost', async () => {
+    await begin({ organizations: everything })
+    add(250)
+    const lost = { on: '/astp/*', effect: 'status', status: 403 } as const
+    rig.sandbox.faults.add({ ...lost, withCursor: true, times: 1 })
+    expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'auth' })
+    const { walk } = await openFeed(rig.book, 'leaks', 0)
+    expect(walk).toMatchObject({
+      cursor: expect.any(String),
+      notes: { searchedBy: expect.any(String) },
+    })
+    rig.asked()
+    await rig.toEnd(feed)
+    const asked = rig.asked().map(({ path, body }) => [path, 'from' in (body as object)])
+    const globally = '/firework/v4/credentials/global/_search'
+    expect(asked).toEqual([
+      [globally, false],
+      [globally, true],
+      [globally, true],
+    ])
+    expect(await known()).toBe(250)
+    const { sinks } = await expectConservation(rig.book)
+    expect(sinks['soc']?.created).toBe(250)
+  })
+
+  test('a window that was begun by the global search is read on there, though the permission has come', async () => {
+    await begin()
+    add(250)
+    const strike = { on: '/firework/*', effect: 'status', status: 503 } as const
+    rig.sandbox.faults.add({ ...strike, withCursor: true, times: 1 })
+    expect(await rig.turn(feed)).toMatchObject({ status: 'failed' })
+    for (const name of await tests.redis.keys('*capability*')) {
+      await tests.redis.set(name, `1 ${Date.now()}`)
+    }
+    paths()
+    await rig.toEnd(feed)
+    expect(paths()).not.toContain(astpPath)
+    expect(await known()).toBe(250)
+  })
 })

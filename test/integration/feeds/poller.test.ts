@@ -6,6 +6,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { scanRecords } from '../../../src/ledger/records.ts'
 import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { createLogger, type Logger } from '../../../src/runtime/logger.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { secretFromText } from '../../../src/runtime/secret.ts'
@@ -50,6 +51,7 @@ function aPoller(
     clock?: Clock
     book?: Book
     hasRoom?: boolean
+    logger?: Logger
     beforePage?: () => Promise<void>
   } = {},
 ): Poller {
@@ -75,7 +77,7 @@ function aPoller(
     generation: () => generation,
     hasRoom: () => Promise.resolve(given.hasRoom ?? true),
     clock,
-    logger: silent,
+    logger: given.logger ?? silent,
     metrics: createMetrics({ clock }),
   })
 }
@@ -134,7 +136,7 @@ test('a refused cursor begins a new walk with overlap in the same turn, and noth
   expect(await poller.pollOnce(feed, never)).toEqual({ status: 'caught_up' })
   const [refused, fresh] = searches().slice(before)
   expect(refused?.hasCursor).toBe(true)
-  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs(feed) })
+  expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
   expect(await known()).toEqual(shown())
   expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('cursor_refused')
   await expectConservation(book)
@@ -159,9 +161,11 @@ test('a rewind reads again from its floor and sends nothing twice', async () => 
   expect(await known()).toHaveLength(3)
   await rewindFeed(book, 'brand', nowMs - 72 * hourMs)
   await aPoller().pollOnce(aFeed(), never)
+  expect(await known()).toHaveLength(3)
+  await aPoller().pollOnce(aFeed(), { ...never, kind: 'sweep' })
   expect(await known()).toEqual(shown())
   const accounting = await expectConservation(book)
-  expect(accounting.feeds['brand']).toMatchObject({ new: 6, duplicate: 3 })
+  expect(accounting.feeds['brand']).toMatchObject({ new: 6, late: 0 })
   expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('rewound')
 })
 
@@ -268,4 +272,18 @@ test('a Redis that was away for a minute does not make a feed look caught up in 
   await aPoller({ clock, book: waiting }).pollOnce(aFeed(), never)
   const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
   expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
+})
+
+test('a service that is down costs one log line for all feeds, and the line that follows counts each failure', async () => {
+  const lines: { feed?: string; times?: number }[] = []
+  const write = (line: string): void => void lines.push(JSON.parse(line))
+  const logger = createLogger({ destination: { write } })
+  const poller = aPoller({ logger })
+  await sandbox.close()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) {
+    expect(await poller.pollOnce(aFeed({ name }), never)).toMatchObject({ status: 'failed' })
+  }
+  expect(lines).toMatchObject([{ feed: 'a', msg: 'poll failed' }])
+  logger.repeated.writeAll()
+  expect(lines[1]).toMatchObject({ times: 4, feeds: ['b', 'c', 'd'], others: 1 })
 })

@@ -4,11 +4,13 @@ import { parseConfig } from '../../../src/config/load.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { createDeliverer } from '../../../src/delivery/deliverer.ts'
 import { createSendPace } from '../../../src/delivery/send-pace.ts'
+import { sweepDueMs } from '../../../src/feeds/rescan.ts'
 import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { aFeed } from '../../support/feeds.ts'
+import { advance, isCycle, walkFor } from '../../../src/feeds/walk.ts'
+import { aFeed, aFeedState } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -46,11 +48,14 @@ test('what arrives behind the tail is found by the next sweep, once, and counted
   await rig.toEnd(feed)
   expect(await known()).toHaveLength(28)
   await rig.toEnd(feed, 'sweep')
+  const appeared = sandbox.addEvent({ createdAtMs: nowMs - startMs - hourMs })
   await rig.toEnd(feed, 'sweep')
   expect(await known()).toEqual(uidsOf(sandbox.events().filter(({ uid }) => uid !== older.uid)))
   const { feeds } = await expectConservation(rig.book)
-  expect(feeds['brand']).toMatchObject({ new: 34, late: 6 })
-  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(6)
+  expect(await known()).toContain(appeared.uid) // it was not there when the start bound was set
+  expect(feeds['brand']).toMatchObject({ new: 35, late: 7, baseline: 1 })
+  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(7)
+  expect(await scraped(rig.metrics, 'event_lateness_seconds_count{feed="brand"}')).toBe(7)
   expect(sandbox.violations().changedWalks).toBe(0)
 })
 
@@ -68,7 +73,7 @@ test('what a sweep finds before the tail comes by is new, not late, nor is what 
   expect(feeds['brand']).toMatchObject({ new: 10, late: 0 })
 })
 
-test('a sweep reads no further back than its window, nor below the floor', async () => {
+test('first of all it is read what stands below the start bound; then each sweep reads its window', async () => {
   await begin()
   await rig.toEnd(feed)
   rig.asked()
@@ -78,11 +83,12 @@ test('a sweep reads no further back than its window, nor below the floor', async
   const begins = rig.asked().map(({ body }) => {
     const { filters } = body as { filters: { estimated_created_at: { gte: string; lte: string } } }
     const { gte, lte } = filters.estimated_created_at
-    return { from: Date.parse(gte), length: Date.parse(lte) - Date.parse(gte) }
+    return { until: Date.parse(lte), length: Date.parse(lte) - Date.parse(gte) }
   })
   expect(begins).toEqual([
-    { from: expect.any(Number), length: 2 * hourMs },
-    { from: floorMs, length: expect.any(Number) },
+    { until: floorMs, length: 168 * hourMs - startMs },
+    { until: expect.any(Number), length: 2 * hourMs },
+    { until: expect.any(Number), length: 168 * hourMs },
   ])
 })
 
@@ -97,16 +103,17 @@ test('no sweep begins before the feed was read to its end, nor before one is due
   sandbox.faults.clear()
   await rig.toEnd(feed)
   const { floorMs } = await openFeed(rig.book, 'brand', startMs)
-  const untilMs = floorMs + startMs + hourMs
   rig.asked()
-  expect(await rig.turn(hourly, 'sweep')).toEqual({ status: 'not_due', untilMs })
+  expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
+  expect(rig.asked()).toHaveLength(1) // what stood below the start bound
+  expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
   expect(rig.asked()).toEqual([])
+  const begun = await openFeed(rig.book, 'brand', startMs)
+  expect(sweepDueMs(hourly, begun)).toBe(begun.sweep.walk!.startedAtMs + hourMs)
+  expect(begun.sweep.walk!.startedAtMs - floorMs).toBeGreaterThanOrEqual(startMs)
   await rig.toEnd(feed, 'sweep')
-  const { sweep } = await openFeed(rig.book, 'brand', startMs)
-  expect(await rig.turn(hourly, 'sweep')).toEqual({
-    status: 'not_due',
-    untilMs: sweep.walk!.startedAtMs + hourMs,
-  })
+  const ended = await openFeed(rig.book, 'brand', startMs)
+  expect(sweepDueMs(hourly, ended)).toBe(ended.sweep.walk!.startedAtMs + hourMs)
 })
 
 test('a sweep that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
@@ -116,9 +123,10 @@ test('a sweep that fails goes on at its cursor; one whose cursor is refused read
   const late = sandbox.addEvents(3, { createdAtMs: Date.now() - hourMs })
   const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
   sandbox.faults.add({ ...strike, status: 503 })
+  // first comes what stood below the start bound, a page without a cursor
   expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'unavailable' })
   const begun = (await openFeed(rig.book, 'brand', startMs)).sweep
-  expect(begun).toMatchObject({ isDone: false, lastCompletedMs: undefined })
+  expect(begun).toMatchObject({ isDone: false, walk: { notes: { kind: 'whole' } } })
   sandbox.expireCursors()
   rig.asked()
   await rig.toEnd(feed, 'sweep')
@@ -202,7 +210,7 @@ async function deliverAll() {
     `
 redis: {url: 'redis://127.0.0.1:1'}
 accounts: {main: {base_url: 'https://api.example.com', api_key: key}}
-feeds: {brand: {type: events, identifier_group: 1042}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: []}}
 sinks: {soc: {type: slack, url: 'https://hooks.slack.com/services/T/B/x'}}
 route: {sinks: [soc]}
 `,
@@ -232,3 +240,55 @@ route: {sinks: [soc]}
   }
   return soc
 }
+
+test('with a changed filter what is new is taken in first; what lies behind follows as a summary', async () => {
+  const summarised = new Map<string, boolean>()
+  rig = await startFeedRig({
+    tests,
+    sandbox: { endMode: 'empty' },
+    plan: ({ uid }, _feed, { isBacklog }) => {
+      summarised.set(uid, isBacklog)
+      return {
+        decisions: [{ route: 'root', path: ['root'], why: [] }],
+        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+      }
+    },
+  })
+  const { sandbox } = rig
+  const week = { startMs: 168 * hourMs, sweep: { everyMs: undefined, backMs: 168 * hourMs } }
+  const nowMs = Date.now()
+  for (let days = 1; days <= 5; days += 1) {
+    sandbox.addEvents(30, { severity: 'low', createdAtMs: nowMs - days * 24 * hourMs })
+  }
+  sandbox.addEvents(5, { severity: 'high', createdAtMs: nowMs - 60_000 })
+  await rig.toEnd(aFeed({ ...week, filters: { severity: ['high'] } }))
+  const fresh = sandbox.addEvent({ severity: 'high' })
+  const wider = aFeed({ ...week, filters: { severity: ['high', 'low'] } })
+  rig.asked()
+  await rig.toEnd(wider)
+  expect(rig.asked().length).toBeLessThanOrEqual(2)
+  expect(await known()).toContain(fresh.uid)
+  expect(await known()).toHaveLength(6)
+  await rig.turn(wider, 'sweep')
+  expect(await known()).toHaveLength(156)
+  expect(summarised.get(fresh.uid)).toBe(false)
+  const behind = sandbox.events().filter(({ severity }) => severity === 'low')
+  expect(behind.map(({ uid }) => summarised.get(uid))).toEqual(behind.map(() => true))
+})
+
+test('cursors that lead round in a circle end the scan, as an error that is told', async () => {
+  const pages = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']
+  let walk = walkFor(feed, aFeedState({ nowMs: Date.now() }))
+  let seen = 0
+  for (const next of pages) {
+    if (isCycle(walk, next)) break
+    walk = advance(walk, { next, items: [{}] }).walk
+    seen += 1
+  }
+  expect(seen).toBeLessThanOrEqual(9)
+  const straight = Array.from({ length: 300 }, (_none, at) => `c${at}`)
+  for (const next of straight) {
+    expect(isCycle(walk, next)).toBe(false)
+    walk = advance(walk, { next, items: [{}] }).walk
+  }
+})

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
+import { reportFeeds } from '../../../src/cli/feed-report.ts'
 import { setSharedGauges, type SharedGaugesOptions } from '../../../src/http/shared-gauges.ts'
 import { openFeed, pauseFeed } from '../../../src/ledger/feed-state.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { anAccount } from '../../support/replica.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -16,6 +19,7 @@ function scrapeOf(given: Partial<SharedGaugesOptions>): () => Promise<string> {
       redis: tests.redis,
       metrics,
       books: [],
+      accounts: [],
       feeds: [],
       sinks: [],
       circuitOf: async () => ({ state: 'closed', lastSuccessMs: undefined }),
@@ -49,6 +53,23 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
   const body = await scrape()
   expect(body).toContain(`${paused} 1\n`)
   expect(body).toContain(`${swept} 1795248004\n`)
+})
+
+test('a feed that was never read to its end lags as much by the metric as by feeds list', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const feed = aFeed({ account: book.account })
+  const { nowMs: openedAtMs } = await openFeed(book, feed.name, 86_400_000)
+  const lagOf = async (nowMs: number): Promise<number> => {
+    const body = await scrapeOf({ books: [book], feeds: [feed], nowMs })()
+    return Number(/^tocsin_feed_lag_seconds\{feed="brand"\} (\S+)$/m.exec(body)?.[1])
+  }
+  expect(await lagOf(openedAtMs + 90_000)).toBe(90)
+  const config = { accounts: [anAccount({ name: book.account })], feeds: [feed] }
+  const [listed] = await reportFeeds({ redis: tests.redis, keys, books: [book] }, config)
+  expect(listed!.lagMs).toBeLessThan(60_000) // not since the day before, where it begins to read
+  await book.redis.hset(book.key('feed', feed.name), 'caught_up', openedAtMs + 80_000)
+  expect(await lagOf(openedAtMs + 90_000)).toBe(10)
 })
 
 test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {

@@ -108,6 +108,34 @@ async function weighed({ keys, keep }: Scene): Promise<number> {
   return bytes
 }
 
+test('the quarantine counts, and its oldest entries make room with the oldest events', async () => {
+  const { keys, book, keep } = await aScene()
+  await settled(book, 0, { agoMinutes: 5 })
+  const before = await weighed({ keys, book, keep, trimmed: { stories: 0, payloads: 0 } })
+  const malformed = Array.from({ length: 40 }, (_none, n) => ({
+    uid: n % 2 === 0 ? `a/b/${n}` : null,
+    problem: 'x: y',
+    raw: `{"n":${n},"text":"${'x'.repeat(16_000)}"}`,
+  }))
+  await takeIn(book, [], { malformed })
+  const ages = book.key('quarantine-ages')
+  const ids = await tests.redis.zrange(ages, '0', '-1')
+  for (const [n, id] of ids.entries()) await tests.redis.zadd(ages, Date.now() - n * minuteMs, id)
+  const bytes = await weighed({ keys, book, keep, trimmed: { stories: 0, payloads: 0 } })
+  expect(bytes - before).toBeGreaterThan(40 * 16_000)
+  let dropped = 0
+  await keep(Math.floor(bytes / 2), {
+    onTrimmed: ({ quarantined }) => void (dropped += quarantined),
+  })
+  expect(await kept(book, 1)).toBe('+') // five minutes old: what is older went first, and was enough
+  const left = await tests.redis.zrange(ages, '0', '-1')
+  expect(left.toSorted()).toEqual(ids.slice(0, 40 - dropped).toSorted())
+  expect(dropped).toBeGreaterThan(10)
+  expect(dropped).toBeLessThan(30)
+  const tables = ['quarantine', 'quarantine-feeds'].map((name) => tests.redis.hlen(book.key(name)))
+  expect(await Promise.all(tables)).toEqual([left.length, left.length])
+})
+
 test('nothing goes while it fits', async () => {
   const scene = await aScene()
   for (const n of [0, 1, 2]) await settled(scene.book, n, { agoMinutes: 10 * n })
@@ -133,6 +161,28 @@ test('the oldest settled go first, story and payload together; what is not settl
   const [proof] = await proofOf([book])
   expect(proof).toMatchObject({ differences: [], stranded: [], dangling: [] })
 })
+
+test("the noise of one tenant costs another none of its history, and another's unused share is not lost", async () => {
+  const scene = await aScene()
+  const quiet = await tests.book({ keys: scene.keys, account: 'quiet' })
+  for (let n = 0; n < 4; n += 1) await settled(quiet, n, { agoMinutes: 500 - n })
+  const quietBytes = await weighed({ ...scene, keep: keepOf(scene, [quiet]) })
+  for (let n = 0; n < 40; n += 1) await settled(scene.book, n, { agoMinutes: 100 - n })
+  const keep = keepOf(scene, [scene.book, quiet])
+  const bytes = await weighed({ ...scene, keep })
+  const maxBytes = Math.floor(bytes / 2) // the quiet one keeps a tenth of all, less than its half
+  await keep(maxBytes)
+  expect(await kept(quiet, 4)).toBe('++++')
+  const left = (await kept(scene.book, 40)).replaceAll('-', '')
+  const noisyBytes = maxBytes - quietBytes
+  const each = (bytes - quietBytes) / 40
+  expect(left.length * each).toBeLessThanOrEqual(noisyBytes)
+  expect(left.length * each).toBeGreaterThan(0.8 * noisyBytes)
+})
+
+function keepOf({ keep }: Scene, books: readonly Book[]): Scene['keep'] {
+  return (maxBytes, given) => keep(maxBytes, { ...given, books })
+}
 
 test('a large payload counts for what it is', async () => {
   const scene = await aScene()

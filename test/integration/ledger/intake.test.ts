@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { countQuarantined } from '../../../src/ledger/quarantine.ts'
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
+const dayMs = 86_400_000
 
 test('a page is taken in once: its repeat makes duplicates and no items', async () => {
   const book = await tests.book()
@@ -139,6 +141,21 @@ test('a newer configuration owns the cursor: an older one is told so', async () 
   expect(same.status).toBe('committed')
 })
 
+test('a known event whose severity cannot be read any more is not told again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })])
+  const again = await takeIn(book, [
+    routed({ uid: 'a/b/1', severity: 'unknown', unread: ['severity'] }),
+    routed({ uid: 'a/b/2', severity: 'unknown', unread: ['severity', 'tags'] }),
+  ])
+  expect(again).toMatchObject({ counts: { duplicate: 1, raised: 0, new: 1 } })
+  const records = await Promise.all(
+    ['a/b/1', 'a/b/2'].map((uid) => readRecord(book, book.digests.recordId(uid))),
+  )
+  expect(records[0]).toMatchObject({ severity: 'low', items: [{ severity: 'low' }] })
+  expect(records[1]?.sightings[0]?.unread).toEqual(['severity', 'tags'])
+})
+
 test('a malformed item is quarantined once, and its entry closes when the uid parses', async () => {
   const book = await tests.book()
   const malformed = [{ uid: 'a/b/9', problem: 'metadata.severity: not a string', raw: '{"bad":1}' }]
@@ -152,6 +169,42 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   await takeIn(book, [routed({ uid: 'a/b/9' })])
   expect(await tests.redis.hlen(book.key('quarantine'))).toBe(0)
   await expectConservation(book)
+})
+
+test('half a page that cannot be read makes its feed unreadable, until a page reads better', async () => {
+  const book = await tests.book()
+  const bad = (n: number) => ({
+    uid: null,
+    problem: 'metadata.uid: there is none',
+    raw: `{"n":${n}}`,
+  })
+  const events = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }), routed({ uid: 'a/b/3' })]
+  const unreadable = async () => (await openFeed(book, 'brand', 0)).unreadable
+  await takeIn(book, events, { malformed: [bad(1), bad(2)] })
+  expect(await unreadable()).toBeUndefined()
+  await takeIn(book, events.slice(0, 2), { malformed: [bad(1), bad(3)] }) // known ones count, too
+  const first = await unreadable()
+  expect(first).toMatchObject({ shown: 4, unread: 2, problem: 'metadata.uid: there is none' })
+  await takeIn(book, [])
+  expect(await unreadable()).toEqual(first)
+  await takeIn(book, [], { malformed: [bad(4)] })
+  expect(await unreadable()).toMatchObject({ sinceMs: first?.sinceMs, shown: 1, unread: 1 })
+  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 4, fresh: 4 } })
+  expect(await countQuarantined(book, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
+  await takeIn(book, events)
+  expect(await unreadable()).toBeUndefined()
+})
+
+test('what an older version set aside is counted, and closes when the item reads by now', async () => {
+  const book = await tests.book()
+  const raw = '{"header":{"uid":"a/b/1"}}'
+  await takeIn(book, [], { malformed: [{ uid: null, problem: 'metadata.uid', raw }] })
+  await tests.redis.del(book.key('quarantine-feeds'))
+  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: true })
+  await takeIn(book, [{ ...routed({ uid: 'a/b/1' }), identity: raw }])
+  expect(await countQuarantined(book)).toEqual({})
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: false })
 })
 
 test('malformed items that look alike once masked are told apart by what is never stored', async () => {

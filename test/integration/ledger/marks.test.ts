@@ -59,9 +59,34 @@ test('what was last seen before the horizon is new, and its week is forgotten', 
   const book = await tests.book()
   await takeIn(book, [event])
   const { number } = await newestWeek(book)
-  await age(book, 14)
+  await age(book, 16)
   expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 1 } })
-  expect(await tests.redis.hexists(book.key('weeks'), String(number - 14))).toBe(0)
+  expect(await tests.redis.hexists(book.key('weeks'), String(number - 16))).toBe(0)
+})
+
+test('a clock that steps back over the end of a week makes no known event new', async () => {
+  const book = await tests.book()
+  const events = Array.from({ length: 100 }, (_, at) => routed({ uid: `a/b/${at}` }, []))
+  await takeIn(book, [event])
+  const { number, buckets } = await newestWeek(book)
+  await age(book, 1)
+  await tests.redis.hset(book.key('weeks'), `${number - 1}:n`, buckets * 600)
+  await takeIn(book, events) // in a week of four times as many buckets as the next one would begin with
+  await tests.redis.hset(book.key('weeks'), String(number + 1), buckets) // the clock was a week ahead
+  await takeIn(book, [routed({ uid: 'a/b/first-since' }, [])])
+  const records = await tests.redis.keys(book.key('rec', '*'))
+  await tests.redis.del(...records) // retention has ended them: only marks tell
+  expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 100 } })
+  expect(Number(await tests.redis.hget(book.key('weeks'), String(number)))).toBe(buckets * 4)
+})
+
+test('a clock that was two weeks ahead forgets no week that the horizon still covers', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 14) // as it reads while the clock is ahead
+  await takeIn(book, [routed({ uid: 'a/b/2' }, [])])
+  const { number } = await newestWeek(book)
+  expect(await tests.redis.hexists(book.key('weeks'), String(number - 14))).toBe(1)
 })
 
 test('marks expire a week after the horizon, and not before it', async () => {

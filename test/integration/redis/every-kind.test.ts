@@ -3,6 +3,7 @@ import { scanRecords } from '../../../src/ledger/records.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSocketRedis, startTlsRedis, type RedisRig } from '../../support/redis-kinds.ts'
 import { startSentinels } from '../../support/redis-sentinel.ts'
+import { until } from '../../support/until.ts'
 import { aScene } from './scene.ts'
 
 const kinds: [string, () => Promise<RedisRig>][] = [
@@ -26,8 +27,10 @@ test.concurrent.each(kinds)(
         for await (const { uid } of scanRecords(scene.replica.books[0]!)) uids.add(uid)
         expect(uids.size).toBe(12)
         expect((await fetch(`${scene.url}/readyz`)).status).toBe(200)
-        expect(await (await fetch(`${scene.url}/metrics`)).text()).toContain(
-          'tocsin_redis_durable 1',
+        // a scrape goes without what Redis did not answer in 800 ms
+        const scrape = async (): Promise<string> => (await fetch(`${scene.url}/metrics`)).text()
+        await until('a scrape says so', async () =>
+          (await scrape()).includes('tocsin_redis_durable 1'),
         )
       } finally {
         await scene.stop()
@@ -36,5 +39,5 @@ test.concurrent.each(kinds)(
       await redis.stop()
     }
   },
-  40_000,
+  80_000,
 )

@@ -34,6 +34,7 @@ async function useAll(scene: Scene): Promise<void> {
     ['feeds', 'list'],
     ['feeds', 'pause', 'brand', '--reason', 'r'],
     ['feeds', 'resume', 'brand'],
+    ['accounts', 'list'],
     ['sinks', 'list'],
     ['sinks', 'pause', 'siem', '--reason', 'r'],
     ['sinks', 'resume', 'siem'],

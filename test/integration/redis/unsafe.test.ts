@@ -8,7 +8,7 @@ import { aFile, tocsin, type Ended } from '../cli/tocsin.ts'
 const rest = `
 http: {port: 0}
 accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_k}}
-feeds: {brand: {type: events, identifier_group: 1}}
+feeds: {brand: {type: events, identifier_group: 1, detail: []}}
 sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/', allow_private: true}}
 route: {sinks: [siem]}
 `

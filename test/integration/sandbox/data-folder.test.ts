@@ -267,10 +267,10 @@ describe('when the process is killed right after an answer', () => {
       type: 'INCLUDED_KEYWORDS',
       value: { keywords: ['no such word'] },
     }
-    const { json } = await call(first, 'POST', 'v4/matching_policies', policy)
+    const { json } = await call(first, 'POST', 'v4/matching-policies', policy)
     const { uuid } = json as { uuid: string }
     const assignment = { identifier_ids: [77], clean_past_events: true }
-    await call(first, 'POST', `v4/matching_policies/${uuid}/assignments`, assignment)
+    await call(first, 'POST', `v4/matching-policies/${uuid}/assignments`, assignment)
     const asset = { name: 'x', type: 'keyword', search_types: [], data: { keyword: 'x' } }
     const created = (await call(first, 'POST', 'v2/assets/', asset)).json as {
       asset: { id: number }
@@ -278,7 +278,7 @@ describe('when the process is killed right after an answer', () => {
     expect(created.asset.id).toBeTypeOf('number')
     const second = await afterKill()
     expect((await searchGroup(second, await tokenOf(second))).json).toMatchObject({ items: [] })
-    const path = 'v4/matching_policies/by_identifier_id/77'
+    const path = 'v4/matching-policies/by_identifier_id/77'
     expect((await call(second, 'GET', path)).json).toMatchObject([{ matching_policy: { uuid } }])
     const toggled = await call(second, 'POST', `v2/assets/${created.asset.id}/toggle`, {
       is_disabled: true,

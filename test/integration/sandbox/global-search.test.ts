@@ -92,8 +92,8 @@ describe('the global search', () => {
       ]
     expect(metadataOf(own.uid)).toMatchObject({ severity: { override: 'critical' }, notes: 'ours' })
     expect(metadataOf(other.uid)).toEqual({
-      severity: { original: 'low', override: null },
-      tags: null,
+      severity: null,
+      tags: [],
       notes: null,
       ignored_at: null,
       remediated_at: null,
@@ -122,7 +122,11 @@ describe('the global search', () => {
     [{ query: { type: 'astrology' } }, ['body', 'query', 'type']],
     [{ query: { type: 'domain' } }, ['body', 'query', 'fqdn']],
     [{ query: everything, size: 11 }, ['body', 'size']],
-    [{ query: everything, filters: { tags: ['a'] } }, ['body', 'filters']],
+    [{ query: everything, filters: { type: ['lookalike'] } }, ['body', 'filters', 'type', 0]],
+    [
+      { query: { type: 'name', first_name: 'Ann', last_name: 'Lee' } },
+      ['body', 'query', 'is_strict'],
+    ],
     [
       { query: { type: 'query_string', query_string: 'a'.repeat(10_001) } },
       ['body', 'query', 'query_string'],
@@ -198,7 +202,7 @@ describe('each kind of query finds what holds it, and nothing that only looks al
     for (const content of [texts.person, texts.people, 'Anna alone']) {
       sandbox.addEvent({ type: 'paste', highlights: {}, data: { content } })
     }
-    const query = { type: 'name', first_name: 'Anna', last_name: 'Keller' }
+    const query = { type: 'name', first_name: 'Anna', last_name: 'Keller', is_strict: false }
     expect(await found(sandbox, await tokenOf(sandbox), { query })).toHaveLength(2)
   })
 
@@ -248,14 +252,14 @@ describe('the quota', () => {
       from = (json as WirePage).next
     } while (from)
     expect(seen).toEqual([
-      ...Array.from({ length: 9 }, () => ['4', 'false']),
+      ...Array.from({ length: 9 }, () => ['4', null]),
       ['4', 'true'],
-      ['3', 'false'],
+      ['3', null],
     ])
     const refined = { query: everything, filters: { severity: 'low' } }
-    expect(await remaining(sandbox, token, refined)).toEqual(['3', 'false'])
+    expect(await remaining(sandbox, token, refined)).toEqual(['3', null])
     const other = { type: 'keyword', keyword: 'x' }
-    expect(await remaining(sandbox, token, { query: other })).toEqual(['2', 'false'])
+    expect(await remaining(sandbox, token, { query: other })).toEqual(['2', null])
     expect(sandbox.quota.remaining()).toBe(2)
   })
 

@@ -28,7 +28,7 @@ async function pageAt(sandbox: Sandbox, token: string, to: string): Promise<Wire
 }
 
 function uidOf(item: unknown): string {
-  return (item as { uid: string }).uid
+  return (item as { header: { uid: string } }).header.uid
 }
 
 async function found(sandbox: Sandbox, query: string): Promise<string[]> {
@@ -185,7 +185,7 @@ describe('parameters', () => {
     expect(await found(sandbox, 'tags=vip')).toEqual([])
     const { items } = await pageAt(sandbox, await tokenOf(sandbox), path)
     expect(items).toMatchObject([
-      { uid: 'a', header: { tags: [], notes: null, ignored_at: null, risk: { score: 2 } } },
+      { header: { uid: 'a', tags: [], notes: null, ignored_at: null, risk: { score: 2 } } },
     ])
   })
 
@@ -211,10 +211,10 @@ describe('parameters', () => {
   test('fields are what of each item is told', async () => {
     const sandbox = await start()
     sandbox.addEvent({ uid: 'paste/site/1', type: 'paste', severity: 'high', override: null })
-    const to = `${path}?fields=metadata.uid&fields=header.risk,metadata.type,missing.path`
+    const to = `${path}?fields=header.uid&fields=header.risk,metadata.source,missing.path`
     const { items } = await pageAt(sandbox, await tokenOf(sandbox), to)
     expect(items).toEqual([
-      { metadata: { uid: 'paste/site/1', type: 'paste' }, header: { risk: { score: 4 } } },
+      { metadata: { source: 'site' }, header: { uid: 'paste/site/1', risk: { score: 4 } } },
     ])
   })
 
@@ -252,20 +252,17 @@ test('an item has the older shape, with what a stealer log holds', async () => {
   const { items } = await pageAt(sandbox, await tokenOf(sandbox), path)
   expect(items).toMatchObject([
     {
-      uid: event.uid,
-      metadata: {
+      metadata: { estimated_created_at: '1970-01-01T00:00:01.000000+00:00' },
+      header: {
         uid: event.uid,
         type: 'stealer_log',
-        severity: 'critical',
-        estimated_created_at: '1970-01-01T00:00:01.000000+00:00',
-      },
-      header: {
         title: expect.any(String),
         source: 'stealer_logs_live',
         timestamp: '1970-01-01T00:00:01.000000+00:00',
         tags: event.tags,
       },
       data: {
+        uid: event.uid,
         malware_information: { malware_family: expect.any(String) },
         credentials: expect.arrayContaining([
           expect.objectContaining({ password: expect.any(String) }),

@@ -61,7 +61,6 @@ describe('creation', () => {
     ['with a search type that there is not', { search_types: ['cc'] }, 'search_types: 0'],
     ['without data', { data: undefined }, 'data'],
     ['with a risk that there is not', { risks: [0] }, 'risks: 0'],
-    ['with a field that there is not', { colour: 'red' }, 'colour'],
   ]
   test.each(refused)('is refused %s', async (_case, change, place) => {
     const { status, json } = await own.call('POST', assets, { ...anAsset, ...change })

@@ -2,7 +2,11 @@ import { afterEach, describe, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { knownReportRequests } from '../../../src/sandbox/reports/reports.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireReportAnswer, wireReportRequest } from '../../../src/service/wire/reports.ts'
+import {
+  wireReport,
+  wireReportAnswer,
+  wireReportRequest,
+} from '../../../src/service/wire/reports.ts'
 import { ask, post, tokenOf, type Answer } from './client.ts'
 
 const startMs = Date.UTC(2026, 10, 1, 12)
@@ -40,7 +44,7 @@ async function requested(sandbox: Sandbox, body: object): Promise<string> {
 
 async function relatedUids(sandbox: Sandbox, id: string): Promise<string[]> {
   const { json } = await read(sandbox, `requests/${id}`)
-  return wireReportRequest.parse(json).report!.related_activity_uids!
+  return wireReport.parse(wireReportRequest.parse(json).report).related_activity_uids!
 }
 
 describe('a request for a report', () => {
@@ -52,13 +56,14 @@ describe('a request for a report', () => {
     const early = await read(sandbox, `requests/${id}`)
     expect(early).toMatchObject({ status: 200, json: { status: 'processing', report: null } })
     nowMs += 1
-    const { status, report } = wireReportRequest.parse((await read(sandbox, `requests/${id}`)).json)
-    expect(status).toBe('completed')
-    expect(report!.related_activity_uids!.toSorted()).toEqual(seen.map(({ uid }) => uid).toSorted())
-    expect(report!.summary).toContain('Are we named?')
-    expect(report!.content).toMatch(/^# Weekly\n/)
+    const answer = wireReportRequest.parse((await read(sandbox, `requests/${id}`)).json)
+    expect(answer.status).toBe('completed')
+    const report = wireReport.parse(answer.report)
+    expect(report.related_activity_uids!.toSorted()).toEqual(seen.map(({ uid }) => uid).toSorted())
+    expect(report.summary).toContain('Are we named?')
+    expect(report.content).toMatch(/^# Weekly\n/)
     expect(report).toMatchObject({ title: 'Weekly', tags: ['paste', 'high'] })
-    expect(report!.highlights).toHaveLength(5)
+    expect(report.highlights).toHaveLength(5)
     expect(report).not.toHaveProperty('reading_time')
   })
 

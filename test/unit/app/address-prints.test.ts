@@ -19,3 +19,19 @@ test("an address is known again by a print that shows nothing of it, under the a
   expect(printOf(`${url}x`)).not.toBe(printOf(url))
   expect(printOf(url, 'fw_other')).not.toBe(printOf(url))
 })
+
+test('it stays the same when another account comes on top of the file', () => {
+  const printUnder = (accounts: string): string => {
+    const yaml = `
+accounts: {${accounts}}
+feeds: {brand: {type: events, account: main, identifier_group: 7}}
+sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
+route: {sinks: [soc]}
+`
+    const { config } = parseConfig(yaml, { file: 'tocsin.yaml', env: {} })
+    return addressPrints(config, [{ account: 'main' }])('soc')
+  }
+  const account = (name: string): string =>
+    `${name}: {base_url: https://api.example.com, api_key: fw_${name}}`
+  expect(printUnder(`${account('a')}, ${account('main')}`)).toBe(printUnder(account('main')))
+})

@@ -117,7 +117,7 @@ test('a webhook with several events is told by its severities, highest first', (
   expect(arrivalOf(aWebhook('low', 'critical', 'low', 'urgent'))).toMatchObject({
     items: ['e0', 'e1', 'e2', 'e3'],
     severity: 'critical',
-    text: '4 events: 1 CRITICAL, 2 LOW, 1 OTHER',
+    text: '4 events: 1 UNKNOWN, 1 CRITICAL, 2 LOW',
   })
 })
 

@@ -35,7 +35,8 @@ const search = 'type: credential_search, severity: low, query: { type: keyword, 
 describe('sweeps that the polls leave no room for', () => {
   // a poll a minute is 0.01667 requests per second
   test('are told with both numbers and the place of the limit', () => {
-    const [warning, ...others] = load([events], { search: 0.018 }).warnings
+    const hourly = `${events}, sweep: { every: 1h }`
+    const [warning, ...others] = load([hourly], { search: 0.018 }).warnings
     expect(others).toEqual([])
     expect(formatMistake(warning!)).toMatch(
       /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 4 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
@@ -43,7 +44,7 @@ describe('sweeps that the polls leave no room for', () => {
   })
 
   test('are counted together, against the shortest of their intervals', () => {
-    const both = [events, `${search}, every: 60s, sweep: { every: 30m }`]
+    const both = [`${events}, sweep: { every: 1h }`, `${search}, every: 60s, sweep: { every: 30m }`]
     expect(warningsOf(both, { search: 0.04 })).toEqual([
       'accounts.main.limits.search: its sweeps get 24 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
     ])
@@ -57,6 +58,15 @@ describe('sweeps that the polls leave no room for', () => {
     expect(warningsOf([`${events}, tier: basic`], budget)).toEqual([])
     expect(warningsOf([credentials], budget)).toEqual([])
     expect(warningsOf([credentials], { basic: 0.0167 })).toHaveLength(1)
+  })
+
+  test('without an interval of their own they come as often as the limit allows; over a day is told', () => {
+    const feeds = (count: number): string[] => Array<string>(count).fill(`${events}, every: 10m`)
+    expect(warningsOf(feeds(40))).toEqual([])
+    expect(warningsOf(feeds(50))).toEqual([
+      'accounts.main.limits.search: at 1000 events a week and feed, the whole sweep.back of its 50 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
+    ])
+    expect(warningsOf(feeds(50).map((keys) => `${keys}, sweep: { back: 1d }`))).toEqual([])
   })
 
   test('are not told of where the polls alone are too many', () => {

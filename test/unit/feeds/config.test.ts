@@ -2,9 +2,19 @@
 import { describe, expect, test } from 'vitest'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 import type { FeedConfig } from '../../../src/feeds/config.ts'
-import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
+import {
+  aCredentialFeed,
+  aCredentialSearch,
+  aFeed,
+  anIdentifierFeed,
+  aTenantCredentialFeed,
+  aTenantFeed,
+} from '../../support/feeds.ts'
 
 const events = 'type: events, identifier_group: 1042'
+const tenantEvents = 'type: tenant_events'
+const identifierEvents = 'type: identifier_events, identifier: 77'
+const tenantCredentials = 'type: tenant_credentials, severity: high'
 const credentials = 'type: credentials, identifier: 77, severity: high'
 const domain = 'query: { type: domain, fqdn: example.com }'
 const search = `type: credential_search, severity: high, ${domain}`
@@ -27,9 +37,14 @@ function feedOf(keys: string, env: Record<string, string> = {}): FeedConfig {
 }
 
 describe('a feed that says only what it must has the defaults of its type', () => {
+  const detail = ['high', 'critical']
+  const sweep = { everyMs: undefined, backMs: 7 * day }
   test.each([
-    ['events', events, aFeed()],
+    ['events', events, aFeed({ detail, sweep })],
+    ['tenant_events', tenantEvents, aTenantFeed({ detail, sweep })],
+    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, sweep })],
     ['credentials', credentials, aCredentialFeed({ name: 'brand' })],
+    ['tenant_credentials', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
     ['credential_search', search, aCredentialSearch({ name: 'brand' })],
   ])('%s', (_type, keys, { scope: _scope, ...expected }) => {
     expect(feedOf(keys)).toEqual(expected)
@@ -39,7 +54,7 @@ describe('a feed that says only what it must has the defaults of its type', () =
 describe('sweep', () => {
   test.each([
     [events, 'sweep: { every: 2h, back: 3d }', { everyMs: 2 * hour, backMs: 3 * day }],
-    [events, 'sweep: { back: 1h }', { everyMs: hour, backMs: hour }],
+    [events, 'sweep: { back: 1h }', { everyMs: undefined, backMs: hour }],
     [events, 'sweep: { every: 5m }', { everyMs: 5 * minute, backMs: 7 * day }],
     [credentials, 'sweep: { every: 7d }', { everyMs: 7 * day, backMs: 0 }],
     [search, 'sweep: { back: 30d }', { everyMs: day, backMs: 30 * day }],
@@ -110,6 +125,11 @@ test('whatever changes what a feed reads or tells is another configuration', () 
     `${events}, backlog: send`,
     `${events}, sweep: false`,
     `${events}, sweep: { every: 2h }`,
+    tenantEvents,
+    `${tenantEvents}, filters: { severity: high }`,
+    identifierEvents,
+    identifierEvents.replace('77', '78'),
+    tenantCredentials,
     credentials,
     credentials.replace('77', '78'),
     credentials.replace('high', 'low'),
@@ -122,5 +142,5 @@ test('whatever changes what a feed reads or tells is another configuration', () 
   ]
   const hashes = variants.map((keys) => load(`  brand: { ${keys} }`).hash)
   expect(new Set(hashes).size).toBe(variants.length)
-  expect(load(`  brand: { ${events}, sweep: { every: 60m, back: 168h } }`).hash).toBe(hashes[0])
+  expect(load(`  brand: { ${events}, sweep: { back: 168h } }`).hash).toBe(hashes[0])
 })

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { typeOf } from '../../../src/feeds/feed-types.ts'
-import { advance, walkFor } from '../../../src/feeds/walk.ts'
+import { advance, readsAll, tailDueMs, walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState } from '../../../src/ledger/feed-state.ts'
-import { aCredentialFeed, aFeedState } from '../../support/feeds.ts'
+import { aCredentialFeed, aFeedState, aTenantCredentialFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const feed = aCredentialFeed()
@@ -106,4 +106,93 @@ test('notes of a feed whose stored walk has none, or of another version, are rea
   expect(unordered!.endsWhenKnown(walk)).toBe(false)
   const state = { ...opened, walk, isEnded: true }
   expect(walkFor(feed, state).cursor).toBeNull()
+})
+
+describe('the credentials of the tenant, asked for in ascending order', () => {
+  const tenant = aTenantCredentialFeed({ everyMs: 60_000 })
+  const order = typeOf(tenant).unordered!
+  const hourMs = 3_600_000
+
+  interface Item {
+    id: number
+    imported_at?: string
+  }
+
+  /** One reading over these items, twenty a page, to its end. */
+  function read(
+    state: FeedState,
+    items: readonly Item[],
+  ): { state: FeedState; first: string | null } {
+    let walk = walkFor(tenant, state)
+    const first = walk.cursor
+    for (let isEnd = false; !isEnd;) {
+      const start = Number(walk.cursor ?? 0)
+      const next = start + 20 < items.length ? String(start + 20) : null
+      const page = { items: items.slice(start, start + 20), next }
+      const moved = advance(walk, page)
+      isEnd = moved.isCaughtUp
+      walk = { ...moved.walk, notes: order.note(walk, page, isEnd) }
+    }
+    return { state: { ...state, walk, isEnded: true, isBackfilling: false }, first }
+  }
+
+  const many = Array.from({ length: 50 }, (_, i) => i)
+  const at = (ms: number): string => new Date(nowMs + ms).toISOString()
+  const shuffledIds = many.map((i) => (i * 17) % 50)
+
+  test.each([
+    ['ids that grow', many.map((id) => ({ id }))],
+    [
+      'import times that grow, whatever the ids',
+      shuffledIds.map((id, i) => ({ id, imported_at: at(i - (i % 3)) })),
+    ],
+  ])('are resumed after a whole reading showed %s', (_what, items) => {
+    const { state } = read(opened, items)
+    expect(read(state, items).first).toBe('40')
+    expect(readsAll(tenant, state)).toBe(false)
+    expect(order.remark!(state.walk!, tenant)).toBeUndefined()
+  })
+
+  test.each([
+    ['neither ids nor times grow', shuffledIds.map((id) => ({ id, imported_at: at(-id) }))],
+    [
+      'ids do not grow and all have one time',
+      shuffledIds.map((id) => ({ id, imported_at: at(0) })),
+    ],
+    ['ids do not grow and there is no time', shuffledIds.map((id) => ({ id }))],
+    ['the newest come first', many.map((i) => ({ id: 99 - i, imported_at: at(-i) }))],
+  ])(
+    'are read whole, as seldom as they have pages, where %s: what is new may stand anywhere',
+    (_what, items) => {
+      const { state } = read(opened, items)
+      expect(tailDueMs(tenant, state)).toBe(nowMs + 3 * 60_000)
+      expect(read(state, items).first).toBeNull()
+      expect(order.endsWhenKnown(state.walk!)).toBe(false)
+      expect(readsAll(tenant, state)).toBe(true)
+      expect(order.remark!(state.walk!, tenant)).toContain(
+        'takes all 3 pages and is repeated every 3 min',
+      )
+      const daily = { ...tenant, everyMs: 10 * hourMs }
+      expect(tailDueMs(daily, state)).toBe(nowMs + 24 * hourMs)
+    },
+  )
+
+  test('of one page are read with every poll', () => {
+    const { state } = read(opened, [{ id: 5 }, { id: 3 }])
+    expect(tailDueMs(tenant, state)).toBeUndefined()
+    expect(read(state, []).first).toBeNull()
+  })
+
+  test('that stop growing are read from the start again', () => {
+    const proven = read(
+      opened,
+      many.map((id) => ({ id })),
+    )
+    const broken = read(
+      proven.state,
+      [...many, 99, 98].map((id) => ({ id })),
+    )
+    expect(broken.first).toBe('40')
+    expect(read(broken.state, []).first).toBeNull()
+  })
 })

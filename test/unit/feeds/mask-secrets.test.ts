@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fullMask, maskSecret } from '../../../src/events/mask-secret.ts'
-import { maskDetail, maskHighlights, maskSecrets } from '../../../src/feeds/mask-secrets.ts'
+import { maskDetail, maskHighlights, maskSecrets } from '../../../src/feeds/masking.ts'
 
 const secretKeys = [
   'password',
@@ -96,6 +96,48 @@ describe('a secret under a telling key', () => {
     expect(maskDetail({ autofill: [{ name: 'password', value: 'hunter22' }] })).toEqual({
       autofill: [{ name: 'password', value: 'h••••2' }],
     })
+  })
+})
+
+describe('no field gives a secret away', () => {
+  test.each([
+    ['a number as a cookie', { cookies: { sid: 12345678 } }, { cookies: { sid: fullMask } }],
+    ['numbers in a list of cookies', { cookies: [12345678] }, { cookies: [fullMask] }],
+    ['a number as a token', { access_token: 12345678 }, { access_token: fullMask }],
+    ['a number within a secret', { secret: { a: [7] } }, { secret: { a: [fullMask] } }],
+    [
+      'a label beside its value',
+      { label: 'password', value: 'hunter22' },
+      { label: 'password', value: 'h••••2' },
+    ],
+    [
+      'a label in capitals beside a number',
+      { Field: 'PIN', Content: 1234 },
+      { Field: 'PIN', Content: fullMask },
+    ],
+    ['a name in camel case', { secretAccessKey: 'abc def' }, { secretAccessKey: 'a••••f' }],
+    ['a name that ends in _KEY', { STRIPE_KEY: 'abcdef' }, { STRIPE_KEY: 'a••••f' }],
+    ['another language', { contraseña: 'hunter22' }, { contraseña: 'h••••2' }],
+    ['another script', { 登录密码: 'hunter22' }, { 登录密码: 'h••••2' }],
+    [
+      'a list that became keys',
+      { 'joe@acme.example:hunter22': 1 },
+      { 'joe@acme.example:h••••2': 1 },
+    ],
+  ])('as %s', (_name, data, masked) => {
+    expect(maskDetail(data)).toEqual(masked)
+  })
+
+  test('but keys that open nothing, and who and where, stay', () => {
+    const data = {
+      primary_key: 12,
+      sid: 'S-1-5-21-1-2',
+      auth_domains: ['vpn.acme.example'],
+      secretary: 'Ann',
+      label: 'user',
+      value: 'joe',
+    }
+    expect(maskDetail(data)).toEqual(data)
   })
 })
 

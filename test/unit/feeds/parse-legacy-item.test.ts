@@ -25,7 +25,7 @@ test('an item of the older shape becomes an event, its secrets masked', () => {
     severity: 'high',
     createdAtMs: Date.UTC(2026, 10, 1, 12, 0, 0, 123),
     remediatedAtMs: Date.UTC(2026, 10, 2),
-    tags: ['vip'],
+    tags: ['vip', '7'],
     notes: 'look at it',
   })
   expect(parsed.event.highlights['title']).toEqual(['Dump of acme'])

@@ -7,6 +7,7 @@ function malformedOf(feed: Sorting['feed'], ...items: unknown[]) {
   const { events, malformed } = sortPage(items, {
     feed,
     floorMs: 0,
+    readsBaseline: true,
     plan,
     pairIdOf: () => undefined,
     seal: () => undefined,
@@ -41,3 +42,23 @@ test('a malformed event shows what it had, masked, and is known again by the who
   expect(two!.identity).not.toBe(one!.identity)
   expect(again!.identity).toBe(one!.identity)
 })
+
+test.each([
+  ['critical', true],
+  ['medium', false],
+  ['none', true],
+  [null, true],
+])(
+  'of severity %j the full event is fetched: %j, since an unknown one counts as critical',
+  (severity, wanted) => {
+    const { events } = sortPage([{ metadata: { uid: 'paste/x/1', severity } }], {
+      feed: aFeed({ detail: ['critical'] }),
+      floorMs: 0,
+      readsBaseline: true,
+      plan: () => ({ decisions: [], items: [] }),
+      pairIdOf: () => undefined,
+      seal: () => undefined,
+    })
+    expect(events[0]?.wantsDetail).toBe(wanted)
+  },
+)

@@ -45,7 +45,8 @@ describe('a walk', () => {
         let walk = first
         for (const shown of pages) {
           const moved = advance(walk, shown).walk
-          expect({ ...moved, cursor: null }).toEqual({ ...first, cursor: null })
+          const { passed: _passed, ...kept } = moved
+          expect({ ...kept, cursor: null }).toEqual({ ...first, cursor: null })
           expect(moved.cursor).toBe(shown.next ? shown.next : walk.cursor)
           const { from, ...body } = bodyWithCursor<GroupSearchBody>(moved)
           expect(body).toEqual(bodyWithCursor<GroupSearchBody>(first))
@@ -107,9 +108,7 @@ describe('a new walk', () => {
         expect(fresh.reason).toBe(isRefused ? 'cursor_refused' : 'configuration_changed')
         expect(beginOf(fresh)).toBeGreaterThanOrEqual(given.floorMs)
         const highWater = Math.min(given.newestMs ?? given.floorMs, nowMs)
-        expect(beginOf(fresh)).toBeLessThanOrEqual(
-          Math.max(given.floorMs, highWater - overlapMs(aFeed())),
-        )
+        expect(beginOf(fresh)).toBeLessThanOrEqual(Math.max(given.floorMs, highWater - overlapMs))
       }),
     )
   })

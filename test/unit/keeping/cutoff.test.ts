@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest'
 import {
   addSettled,
   cutoffOf,
+  fairShareOf,
   isWalkDue,
   noWeights,
   pauseOf,
   totalOf,
+  type Weights,
 } from '../../../src/keeping/cutoff.ts'
 
 const minuteMs = 60_000
@@ -55,6 +57,47 @@ test('of any ages and sizes the oldest go, enough of them, and none that could s
       expect(cutoff.beforeMs === 0 || isNeeded).toBe(true)
     }),
   )
+})
+
+describe('the share of an account', () => {
+  const account = fc.record({ settled: fc.nat(100_000), unsettled: fc.nat(50_000) })
+  const given = fc.record({
+    accounts: fc.array(account, { minLength: 1, maxLength: 8 }),
+    maxBytes: fc.integer({ min: 1, max: 400_000 }),
+  })
+
+  test('is never less than an equal part, whatever the others keep', () => {
+    fc.assert(
+      fc.property(given, ({ accounts, maxBytes }) => {
+        const share = fairShareOf(accounts.map(weightsOf), maxBytes)
+        expect(share).toBeGreaterThanOrEqual(maxBytes / accounts.length)
+      }),
+    )
+  })
+
+  test('leaves nothing unused that somebody needs, and fits unless too much is not settled', () => {
+    fc.assert(
+      fc.property(given, ({ accounts, maxBytes }) => {
+        const share = fairShareOf(accounts.map(weightsOf), maxBytes)
+        const needed = accounts.reduce((sum, one) => sum + one.settled + one.unsettled, 0)
+        const kept = accounts.reduce(
+          (sum, { settled, unsettled }) =>
+            sum + Math.max(unsettled, Math.min(settled + unsettled, share)),
+          0,
+        )
+        const isEqualPart = share === maxBytes / accounts.length
+        expect(kept <= maxBytes || isEqualPart).toBe(true)
+        const isUsed = kept >= Math.min(needed, maxBytes) - 1
+        expect(isUsed || isEqualPart).toBe(true)
+      }),
+    )
+  })
+
+  function weightsOf({ settled, unsettled }: { settled: number; unsettled: number }): Weights {
+    const weights = { ...noWeights(), unsettledBytes: unsettled }
+    addSettled(weights, 0, settled)
+    return weights
+  }
 })
 
 describe('the next walk comes', () => {

@@ -181,9 +181,9 @@ test('a link is ASCII without quotes and angle brackets', () => {
   expect(link).toMatch(/^https:\/\/[!#-;=?-~]+$/u)
 })
 
-test('the summary says severity, title and what matched', () => {
+test('the summary says severity and title', () => {
   expect(render({ type: 'ransomleak', source: 'lockbit', highlights: {} }).summary).toBe(
-    'HIGH Ransom leak: a victim named by lockbit (matched example[.]com)',
+    'HIGH Ransom leak: example[.]com mentioned by lockbit',
   )
 })
 
@@ -237,7 +237,7 @@ describe('the notes tell the reader', () => {
     const message = render({}, { isTest: true })
     expect(message.notes[0]).toContain('TEST')
     expect(message.title).toMatch(/^TEST /u)
-    expect(message.summary).toBe(`HIGH ${message.title} (matched example[.]com)`)
+    expect(message.summary).toBe(`HIGH ${message.title}`)
   })
 })
 

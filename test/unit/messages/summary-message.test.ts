@@ -103,12 +103,92 @@ describe('the title', () => {
   })
 })
 
+describe('a digest after what was sent at once', () => {
+  const twelve = {
+    alreadySentTotal: 12,
+    alreadySentBySeverity: [{ severity: 'critical', count: 12 }],
+    alreadySent: [
+      {
+        severity: 'critical',
+        type: 'paste',
+        uid: 'paste/x/1',
+        sentAtMs: caughtUpMs,
+        title: 'Paste: example[.]com in "dump"',
+        link: 'https://app.example.com/1',
+      },
+      { severity: 'critical', type: 'paste', uid: 'paste/x/2', sentAtMs: caughtUpMs },
+    ],
+  }
+  const medium = aMember({ event: aThreatEvent({ severity: 'medium' }) })
+
+  test('counts the worst of its window first, in subject and title', () => {
+    const subject = 'Digest 2026-11-21 08:00: 12 critical already sent, 1 new event (1 medium)'
+    expect(renderDigest(twelve, [medium])).toMatchObject({ subject, title: subject })
+    expect(renderDigest(twelve).subject).toBe(
+      'Digest 2026-11-21 08:00: 12 critical already sent, nothing else new',
+    )
+    const mixed = [...twelve.alreadySentBySeverity, { severity: 'high', count: 3 }]
+    expect(renderDigest({ alreadySentTotal: 15, alreadySentBySeverity: mixed }).subject).toContain(
+      '15 already sent (12 critical, 3 high), nothing else new',
+    )
+  })
+
+  test('says only how many where an older version froze it', () => {
+    expect(renderDigest({ alreadySentTotal: 2 }).subject).toContain(': 2 already sent, nothing')
+  })
+
+  test('names each by its title with its link, and by its uid what is no longer kept', () => {
+    expect(renderDigest(twelve).coverage).toMatchObject({
+      alreadySent: [
+        { title: 'Paste: example[.]com in "dump"', link: 'https://app.example.com/1' },
+        { title: 'Paste: paste/x/2', link: null },
+      ],
+      moreAlreadySent: 10,
+    })
+  })
+})
+
+test('a digest names the feeds of an account that left, though nobody is late with them', () => {
+  const people = { feed: 'people', lastCaughtUpMs: caughtUpMs, isBehind: false, hasLeft: true }
+  const { coverage, alarms } = renderDigest({ feeds: [people] })
+  expect(coverage?.feeds).toMatchObject([
+    { feed: 'people', text: expect.stringMatching(/^not configured any more; read to its end at/) },
+  ])
+  expect(alarms).toEqual([])
+})
+
 describe('an empty digest', () => {
   test('claims quiet only where every feed was read and nothing was kept back', () => {
     const message = renderDigest({})
     expect(message.subject).toBe('Digest 2026-11-21 08:00: nothing new')
     expect(message.alarms).toEqual([])
     expect(message.coverage?.statement).toBe('Nothing new, and every feed was read to its end.')
+  })
+
+  test.each([
+    [
+      'what could not be read',
+      { quarantined: { fresh: 3, open: 5 } },
+      '3 items could not be read',
+      '3 items of feed brand could not be read and are missing here',
+    ],
+    [
+      'a feed that cannot be read',
+      { quarantined: { fresh: 0, open: 5 }, isUnreadable: true },
+      'feed brand cannot be read',
+      'Half or more of what feed brand shows cannot be read, so events are missing here',
+    ],
+  ])('says %s in subject and alarm, and claims no quiet', (_what, about, inSubject, alarm) => {
+    const feeds = [
+      { feed: 'staff', lastCaughtUpMs: caughtUpMs, isBehind: false },
+      { feed: 'brand', lastCaughtUpMs: caughtUpMs, isBehind: false, ...about },
+    ]
+    const message = renderDigest({ feeds })
+    expect(message.subject).toBe(`Digest 2026-11-21 08:00: nothing new, but ${inSubject}`)
+    expect(message.alarms).toEqual([`${alarm}; "tocsin quarantine list" shows which.`])
+    expect(message.coverage?.statement).toMatch(/does not mean/)
+    expect(message.coverage?.feeds[0]).toMatchObject({ feed: 'brand', isBehind: true })
+    expect(message.coverage?.feeds[0]?.text).toMatch(/; 5 in the quarantine$/)
   })
 
   test('names the feed that is behind in subject, title and alarm, first of all feeds', () => {
@@ -166,7 +246,12 @@ test('a digest states its window, its late sending and what went another way, in
 })
 
 test('a line says what the event is, what it matched, when, and what became of it', () => {
-  const event = aThreatEvent({ type: 'paste', source: 'pastebin', ignoredAtMs: 0 })
+  const event = aThreatEvent({
+    type: 'paste',
+    source: 'pastebin',
+    highlights: {},
+    ignoredAtMs: 0,
+  })
   const [line] = render([aMember({ event, raisedFrom: 'medium' })]).lines
   expect(line).toMatchObject({
     severity: 'high',
@@ -212,9 +297,11 @@ describe('a leaked secret in clear', () => {
 })
 
 test('what is not shown is counted, with the place where it is', () => {
-  expect(moreOf({ total: 5, attachment: null }, 5)).toBeNull()
-  expect(moreOf({ total: 5, attachment: null }, 3)).toMatch(/^and 2 more: "tocsin explain <uid>"/)
-  expect(moreOf({ total: 5, attachment: 'a.csv' }, 0)).toBe(
+  expect(moreOf({ total: 5, attachment: null }, 5, 'b1')).toBeNull()
+  expect(moreOf({ total: 5, attachment: null }, 3, 'b1')).toBe(
+    'and 2 more: "tocsin explain b1" lists all',
+  )
+  expect(moreOf({ total: 5, attachment: 'a.csv' }, 0, 'b1')).toBe(
     '5 not listed here: see the attached a.csv',
   )
 })

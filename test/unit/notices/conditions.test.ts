@@ -9,7 +9,7 @@ const nowMs = 100 * day
 /** All is well; say only what is not. */
 function aSnapshot(overrides: Partial<Snapshot> = {}): Snapshot {
   const redis = { problems: [], isFull: false }
-  return { feeds: [], accounts: [], sinks: [], redis, unaccounted: [], ...overrides }
+  return { feeds: [], accounts: [], left: [], sinks: [], redis, unaccounted: [], ...overrides }
 }
 
 function aFeed(overrides: Partial<Snapshot['feeds'][number]> = {}): Snapshot['feeds'][number] {
@@ -44,6 +44,16 @@ test('where all is well nothing is found', () => {
   expect(found({ feeds: [aFeed()], sinks: [aSink()], accounts })).toEqual([])
 })
 
+test('items that wait in an account that left are told of after notices.after, and nothing once they are settled', () => {
+  const left = [
+    { name: 'umbrella', pending: 12 },
+    { name: 'quiet', pending: 0 },
+  ]
+  expect(found({ left })).toMatchObject([
+    { id: 'account-left-umbrella', waitMs: 5 * minute, cause: '12 by now' },
+  ])
+})
+
 test('a feed behind its objective counts from when it was read to its end, and waits for three times as long', () => {
   const lastCaughtUpMs = nowMs - 6 * minute
   const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs })] })
@@ -53,6 +63,19 @@ test('a feed behind its objective counts from when it was read to its end, and w
     waitMs: 15 * minute,
     steadyMs: 10 * minute,
   })
+})
+
+test('a feed that the service refuses is told at once, with what it answers, and not as stalled, too', () => {
+  const refused = { reason: '403 to POST /events: no access', sinceMs: nowMs - minute }
+  const feeds = [aFeed({ refused, lastCaughtUpMs: nowMs - 60 * minute })]
+  const [stalled, told] = found({ feeds })
+  expect(told).toMatchObject({
+    id: 'feed-refused-brand',
+    waitMs: 0,
+    sinceMs: refused.sinceMs,
+    cause: refused.reason,
+  })
+  expect(stalled!.coveredBy).toContain('feed-refused-brand')
 })
 
 test('a longer notices.after holds for a feed too', () => {
@@ -79,12 +102,17 @@ test.each([
   expect(stalled?.cause).toBe(cause)
 })
 
-test('a refused key, a full Redis and a used-up quota explain why a feed stands still', () => {
+test('a refused key or request, a full Redis and a used-up quota explain why a feed stands still', () => {
   const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs: nowMs - day })] })
   const explaining = found({
     accounts: [{ name: 'main', isRefused: true }],
     redis: { problems: [], isFull: true },
-    feeds: [aFeed({ quota: { remaining: 10, reserve: 10 } })],
+    feeds: [
+      aFeed({
+        quota: { remaining: 10, reserve: 10 },
+        refused: { reason: '403', sinceMs: nowMs },
+      }),
+    ],
   })
   expect(stalled?.coveredBy.toSorted()).toEqual(explaining.map(({ id }) => id).toSorted())
 })
@@ -180,4 +208,25 @@ test('the id of a condition tells its kind and whom it is about', () => {
   ] as const
   for (const trouble of troubles) expect(parseConditionId(conditionId(trouble))).toEqual(trouble)
   expect(parseConditionId('of-a-later-version')).toBeUndefined()
+})
+
+test('a feed that cannot be read is critical at once, and covers that items are set aside', () => {
+  const quarantined = { fresh: 5, newestMs: nowMs }
+  const unreadable = {
+    sinceMs: nowMs - minute,
+    shown: 10,
+    unread: 5,
+    problem: 'metadata.uid: none',
+  }
+  expect(found({ feeds: [aFeed({ unreadable, quarantined })] })).toMatchObject([
+    {
+      id: 'feed-unreadable-brand',
+      sinceMs: nowMs - minute,
+      waitMs: 0,
+      steadyMs: 0,
+      cause: '5 of 10 items of a page, metadata.uid: none',
+    },
+    { id: 'items-quarantined-brand', waitMs: 0, coveredBy: ['feed-unreadable-brand'] },
+  ])
+  expect(found({ feeds: [aFeed({ quarantined })] })).toMatchObject([{ cause: '5 within a day' }])
 })

@@ -66,7 +66,11 @@ test('false behaves as absent for ignored and remediated', () => {
 
 test.each([
   ['a size over ten', { size: 11 }, ['body', 'size']],
-  ['an unknown key', { sizes: 1 }, ['body']],
+  [
+    'an item type that is no filter',
+    { filters: { type: ['lookalike'] } },
+    ['body', 'filters', 'type', 0],
+  ],
   ['an unknown severity', { filters: { severity: ['bad'] } }, ['body', 'filters', 'severity']],
   [
     'no time',

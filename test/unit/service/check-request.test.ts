@@ -103,6 +103,7 @@ describe('of a choice between shapes', () => {
     expect(toldOf(globalSearchBody, search({ type: 'name', first_name: '', nick: 'a' }))).toEqual([
       'query.first_name: empty; write at least 1 character',
       'query.last_name: missing',
+      'query.is_strict: missing',
       'query: unknown: nick',
     ])
   })

@@ -131,6 +131,28 @@ test('an id beyond 2^53 is none, since two of them would read as one', () => {
   expect(wireCredential.safeParse({ id: 2 ** 53 - 1 }).success).toBe(true)
 })
 
+test.each([
+  [{ items: null }, []],
+  [{ items: { metadata: { uid: 'x' } } }, [{ metadata: { uid: 'x' } }]],
+  [{ items: [1], next: 7 }, [1]],
+])('a page of %j is read', (given, items) => {
+  expect(wireSearchPage.parse(given)).toMatchObject({
+    items,
+    ...('next' in given && { next: '7' }),
+  })
+})
+
+test.each([
+  {},
+  { results: [] },
+  { items: 'none' },
+  { items: { 0: 'not a list' } },
+  { items: [], next: { page: 2 } },
+  { items: [], next: 2 ** 60 },
+])('a page of %j is an error of the service, so that nobody takes it for the end', (given) => {
+  expect(wireSearchPage.safeParse(given).success).toBe(false)
+})
+
 type Writing = (word: string) => unknown
 
 const search = { query: { type: 'domain', fqdn: 'x' }, size: 1, order: 'asc' }
@@ -231,9 +253,9 @@ describe('the lists', () => {
     for (const [, words] of writings) expect(new Set(words).size).toBe(words.length)
   })
 
-  test('are as long as the description’s', () => {
+  test('are as long as those of the description and the public documents together', () => {
     const lengths = [assetTypes, createSearchTypes, replaceSearchTypes, legacyTypes, industries]
-    expect(lengths.map((words) => words.length)).toEqual([12, 36, 34, 53, 10])
+    expect(lengths.map((words) => words.length)).toEqual([18, 39, 37, 57, 10])
   })
 
   test('differ for a replaced asset by ad and ads alone', () => {

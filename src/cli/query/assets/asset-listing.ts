@@ -1,6 +1,6 @@
 /** An asset as the commands show it; what it watches for may be a secret. */
 import { fullMask } from '../../../events/mask-secret.ts'
-import { maskSecrets } from '../../../feeds/mask-secrets.ts'
+import { maskSecrets } from '../../../feeds/masking.ts'
 import type { WireAsset } from '../../../service/wire/assets.ts'
 import { jsonText } from '../../json-text.ts'
 import { harmless } from '../../words.ts'

@@ -1,4 +1,4 @@
-import { treatmentOf } from '../../../feeds/secret-fields.ts'
+import { treatmentOf } from '../../../feeds/secret-names.ts'
 import { checkRequest } from '../../../service/operations/check-request.ts'
 import { assetCreation } from '../../../service/wire/assets.ts'
 import { assetTypes, createSearchTypes } from '../../../service/wire/enumerations.ts'
@@ -34,7 +34,7 @@ export async function createAsset(
     name,
     type,
     search_types: searchTypes.join() === 'all' ? [...createSearchTypes] : searchTypes,
-    data: await dataOf(context, value, options),
+    data: withStrictness(type, await dataOf(context, value, options)),
     ...(experimentalSearchTypes && { experimental_search_types: experimentalSearchTypes }),
     ...(risks && { risks }),
     ...(group !== undefined && { assets_group_id: group }),
@@ -59,6 +59,13 @@ const onlyField: Readonly<Record<string, string>> = {
   bin: 'bin',
   ip: 'ip',
   azure_tenant: 'tenant_id',
+  role: 'role',
+  phone_number: 'phone_number',
+}
+
+/** The service of today requires it of a person's name (OpenAPI v4, NameData). */
+function withStrictness(type: string, data: JsonObject | undefined): JsonObject | undefined {
+  return type === 'name' && data ? { is_strict: false, ...data } : data
 }
 
 async function dataOf(

@@ -1,5 +1,4 @@
-import { maskKnown } from '../../../feeds/mask-known.ts'
-import { maskIdentity } from '../../../feeds/mask-text.ts'
+import { maskIdentity, maskKnown } from '../../../feeds/masking.ts'
 import { parseTimestamp } from '../../../service/timestamps.ts'
 import type { WireCredential } from '../../../service/wire/credentials.ts'
 import { harmless } from '../../words.ts'
@@ -73,7 +72,10 @@ const csvKeys = [
   'hash_type',
   'domain',
   'auth_domains',
+  'urls',
   'known_password_id',
+  'credential_hash',
+  'event_uid',
   'source_id',
   'source.id',
   'source.name',
@@ -92,9 +94,12 @@ function secretInWords({ hash, hash_type }: WireCredential): string {
   return hash_type ? `${hash} (${hash_type})` : hash
 }
 
-function linesBelow({ auth_domains, remediated_at, ignored_at }: WireCredential): string[] {
+function linesBelow(record: WireCredential): string[] {
+  const { auth_domains, urls, event_uid, remediated_at, ignored_at } = record
+  const sites = urls?.length ? urls : (auth_domains ?? [])
   const notes = [
-    ...(auth_domains?.length ? [`logs in at ${auth_domains.join(', ')}`] : []),
+    ...(sites.length > 0 ? [`logs in at ${sites.join(', ')}`] : []),
+    ...(event_uid ? [`in ${event_uid}`] : []),
     ...(remediated_at ? [`remediated ${shortTime(remediated_at)}`] : []),
     ...(ignored_at ? [`ignored ${shortTime(ignored_at)}`] : []),
   ]

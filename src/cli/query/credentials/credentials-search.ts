@@ -17,6 +17,7 @@ import {
   readCredentialQuery,
   type CredentialQueryOptions,
 } from './credentials-query.ts'
+import { askUncertain } from '../name-failure.ts'
 import { listOf } from '../option-values.ts'
 import { walkMark } from '../page-place.ts'
 import { addPagingOptions, printPages, type PagingOptions } from '../print-pages.ts'
@@ -47,7 +48,11 @@ interface CredentialsSearchOptions
     CredentialQueryOptions {
   include: (typeof credentialIncludes)[number][]
   order: 'asc' | 'desc'
+  withoutQuota?: true
 }
+
+/** Not urls, which servers before 2026-07 refuse. */
+const usualIncludes = ['known_password_id', 'auth_domains'] as const
 
 /** Latency grows with size until the gateway gives up after some 30 s (facts.md 2.3). */
 const smallerSizes = [100, 50, 25, 10]
@@ -61,7 +66,11 @@ export function credentialsSearchCommand(context: Context): Command {
     .addOption(
       new Option('--include <names>', 'what each record holds besides')
         .argParser(listOf(credentialIncludes))
-        .default(credentialIncludes, credentialIncludes.join(',')),
+        .default(usualIncludes, usualIncludes.join(',')),
+    )
+    .option(
+      '--without-quota',
+      'by the search of those with Account Takeover Prevention, costs none',
     )
     .addOption(
       new Option('--order <order>', "in the service's order").choices(orders).default('desc'),
@@ -107,10 +116,11 @@ async function searchCredentials(
 
 function markOf(
   service: OpenService,
-  { since, until, include, order }: CredentialsSearchOptions,
+  { since, until, include, order, withoutQuota }: CredentialsSearchOptions,
   query: WireCredentialQuery,
 ): string {
-  return walkMark(service, 'credentials search', { query, since, until, include, order })
+  const asked = { query, since, until, include, order, ...(withoutQuota && { withoutQuota }) }
+  return walkMark(service, 'credentials search', asked)
 }
 
 interface Search {
@@ -132,7 +142,15 @@ function ask(
     include: [...options.include],
     ...(place.cursor !== null && { from: place.cursor }),
   }
-  return client.searchCredentials({ body, ...asked() })
+  if (!options.withoutQuota) return client.searchCredentials({ body, ...asked() })
+  return askUncertain(client, astpSearch, client.searchAstpCredentials({ body, ...asked() }))
+}
+
+const astpSearch = {
+  capability: 'astp_credentials',
+  operation: 'the search without quota',
+  permission: 'astp_credentials_access',
+  instead: 'leave out --without-quota',
 }
 
 /**

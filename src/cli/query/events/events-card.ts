@@ -1,5 +1,6 @@
 import { parseItem } from '../../../feeds/parse-item.ts'
 import { cutCounting } from '../../../messages/clean-text.ts'
+import { severityLabel } from '../../../messages/severity-counts.ts'
 import { typeLabel } from '../../../messages/type-label.ts'
 import type { WireFullEvent } from '../../../service/wire/events.ts'
 import type { Terminal } from '../../terminal.ts'
@@ -54,7 +55,7 @@ function headOf(
   const { severity, createdAtMs, matchedAtMs, url } = event
   const title = eventTitle(event, maskedData)
   const name = title === null ? typeLabel(event.type) : `${typeLabel(event.type)}: ${title}`
-  const shownSeverity = terminal.paint(severityStyle(severity), harmless(severity).toUpperCase())
+  const shownSeverity = terminal.paint(severityStyle(severity), severityLabel(severity))
   const times = [
     ...(createdAtMs === null ? [] : [`created ${timeInWords(createdAtMs)}`]),
     ...(matchedAtMs === null ? [] : [`matched ${timeInWords(matchedAtMs)}`]),

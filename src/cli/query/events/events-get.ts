@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { maskDetail } from '../../../feeds/mask-secrets.ts'
+import { maskDetail } from '../../../feeds/masking.ts'
 import { refang } from '../../../messages/defang.ts'
 import type { EventAnswer } from '../../../service/operations/event-answer.ts'
 import { CommandError } from '../../command-error.ts'
@@ -34,12 +34,13 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   )
   if (answer.kind === 'none') throw nothingOf(uid, answer.why)
   const { event } = answer
-  const data = options.reveal ? answer.data : maskDetail(answer.data)
+  const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
   const metadata = { ...(options.reveal ? event.metadata : masked(event.metadata)), uid }
   const shown = { ...event, metadata, data }
   print(context, options, {
     json: shown,
-    lines: () => eventCard(context.terminal, { ...shown, maskedData: maskDetail(answer.data) }),
+    lines: () =>
+      eventCard(context.terminal, { ...shown, maskedData: maskDetail(answer.data, uid) }),
   })
 }
 

@@ -4,6 +4,7 @@ import type { Context } from '../../context.ts'
 import { harmless } from '../../words.ts'
 import type { Listing } from '../listing.ts'
 import { masked } from '../reveal.ts'
+import { severityInWords } from '../../../messages/severity-counts.ts'
 import { severityStyle } from '../severity-style.ts'
 import { shortTime } from '../short-time.ts'
 
@@ -21,12 +22,13 @@ export interface LegacyRow {
 export function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRow {
   const item = reveal ? received : maskedItem(received)
   const fields = readFields(item, {})
-  const uid = fields.text('uid', 'metadata.uid', 'data.uid') ?? ''
+  const uid = fields.text('header.uid', 'metadata.uid', 'uid', 'data.uid') ?? ''
   return {
     item,
     severity: fields.text('metadata.severity') ?? severityOfRisk(fields),
     created: shortTime(fields.text('metadata.estimated_created_at', 'header.timestamp')),
-    type: fields.text('metadata.type', 'type', 'data.type') ?? uid.split('/')[0] ?? '',
+    type:
+      fields.text('header.type', 'metadata.type', 'type', 'data.type') ?? uid.split('/')[0] ?? '',
     title: fields.text('header.title', 'data.title', 'header.content_preview', 'data.name') ?? uid,
     uid,
   }
@@ -34,16 +36,14 @@ export function legacyRow(received: Record<string, unknown>, reveal: boolean): L
 
 /** The uids stay whole: they are what an event is asked for by. */
 function maskedItem(received: Record<string, unknown>): Record<string, unknown> {
-  const { uid, metadata } = received
   const item = masked(received)
-  const [shown, whole] = [item['metadata'], metadata]
-  return {
-    ...item,
-    ...(uid !== undefined && { uid }),
-    ...(isObject(shown) &&
-      isObject(whole) &&
-      'uid' in whole && { metadata: { ...shown, uid: whole['uid'] } }),
-  }
+  const parts = ['header', 'metadata', 'data'].flatMap((part) => {
+    const [shown, whole] = [item[part], received[part]]
+    const isThere = isObject(shown) && isObject(whole) && 'uid' in whole
+    return isThere ? [[part, { ...shown, uid: whole['uid'] }] as const] : []
+  })
+  const { uid } = received
+  return { ...item, ...(uid !== undefined && { uid }), ...Object.fromEntries(parts) }
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -61,7 +61,7 @@ export function legacyListing({ terminal }: Context): Listing<LegacyRow> {
       {
         title: 'SEVERITY',
         width: 8,
-        text: ({ severity }) => severity,
+        text: ({ severity }) => severityInWords(severity),
         style: ({ severity }) => severityStyle(severity),
       },
       { title: 'CREATED (UTC)', width: 16, text: ({ created }) => created },
@@ -71,6 +71,8 @@ export function legacyListing({ terminal }: Context): Listing<LegacyRow> {
     below: ({ title, uid }) => (title === uid ? [] : [terminal.paint('dim', harmless(uid, 600))]),
     json: ({ item }) => item,
     csv: [
+      'header.uid',
+      'header.type',
       'uid',
       'metadata.type',
       'metadata.severity',

@@ -1,7 +1,5 @@
 import type { ThreatEvent } from '../../../events/threat-event.ts'
-import { maskKnown } from '../../../feeds/mask-known.ts'
-import { maskHighlights } from '../../../feeds/mask-secrets.ts'
-import { maskLogins } from '../../../feeds/mask-text.ts'
+import { maskHighlights, maskKnown, maskTag } from '../../../feeds/masking.ts'
 import { parseItem } from '../../../feeds/parse-item.ts'
 import type { WireSearchItem } from '../../../service/wire/events.ts'
 import type { Context } from '../../context.ts'
@@ -10,6 +8,7 @@ import { highlightLines, revealedHighlights } from './events-highlights.ts'
 import { eventTitle } from './events-title.ts'
 import type { Column, Listing } from '../listing.ts'
 import { mapTexts, masked } from '../reveal.ts'
+import { severityInWords } from '../../../messages/severity-counts.ts'
 import { severityStyle } from '../severity-style.ts'
 import { shortTime } from '../short-time.ts'
 
@@ -54,11 +53,13 @@ function maskedItem(item: WireSearchItem, secrets: readonly string[]): WireSearc
       tenant_metadata: tenant && {
         ...masked(tenant, secrets),
         // people write tags such as token:github
-        ...(tenant.tags && { tags: tenant.tags.map((tag) => maskLogins(known(tag))) }),
+        ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
       },
     }),
     // any of them may be a line of a dump
-    ...(highlights !== undefined && { highlights: highlights && maskHighlights(extracts, true) }),
+    ...(highlights !== undefined && {
+      highlights: highlights && maskHighlights(extracts, true, metadata.uid),
+    }),
   }
 }
 
@@ -76,7 +77,7 @@ export function eventsListing(
       {
         title: 'SEVERITY',
         width: 8,
-        text: ({ severity }) => severity,
+        text: ({ severity }) => severityInWords(severity),
         style: ({ severity }) => severityStyle(severity),
       },
       {

@@ -95,7 +95,7 @@ export async function readEventQuery(
   if (strict && query?.type !== 'name') {
     throw new CommandError('mistake', '--strict goes with --name only; leave it out')
   }
-  if (query?.type === 'name' && strict) return { ...query, is_strict: true }
+  if (query?.type === 'name') return { ...query, is_strict: strict === true }
   if (secret) return { type: 'secret', secret: await readSecret(context, 'secret') }
   if (credentials === undefined) return query
   const password = await readSecret(context, 'password')
@@ -119,11 +119,11 @@ function repositoryQuery(text: string): EventQuery {
 function personQuery(text: string): EventQuery {
   const [, last, first] = /^([^,]*\S)\s*,\s*([^,]+)$/.exec(text) ?? []
   if (first !== undefined && last !== undefined) {
-    return { type: 'name', first_name: first, last_name: last }
+    return { type: 'name', first_name: first, last_name: last, is_strict: false }
   }
   const [, first_name, last_name] = /^([^,]*[^,\s])\s+([^,\s]+)$/.exec(text) ?? []
   if (first_name === undefined || last_name === undefined) {
     throw new InvalidArgumentError('Write "First Last" or "Last, First".')
   }
-  return { type: 'name', first_name, last_name }
+  return { type: 'name', first_name, last_name, is_strict: false }
 }

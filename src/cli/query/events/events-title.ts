@@ -1,16 +1,11 @@
 import type { EventDetail, ThreatEvent } from '../../../events/threat-event.ts'
-import { describerOf } from '../../../messages/families.ts'
-import { readFields } from '../../../messages/read-fields.ts'
+import { cleanLine } from '../../../messages/clean-text.ts'
+import { describeEvent } from '../../../messages/message.ts'
+import { headlineOf } from '../../../messages/headline.ts'
 
-/** What is special about an event, as its messages say it; null where nothing is known. */
+/** What an event is about, as its messages say it, but not defanged; null where nothing is known. */
 export function eventTitle(event: ThreatEvent, detail: EventDetail | null): string | null {
-  const id = event.uid.split('/').slice(2).join('/')
-  const { headline } = describerOf(event.type)({
-    feed: '',
-    event,
-    fields: readFields(detail, event.highlights),
-    id: id === '' ? null : id,
-    secret: null,
-  })
-  return headline === '' ? null : headline
+  const subject = { feed: '', event, detail: detail ?? undefined }
+  const title = headlineOf(describeEvent(subject), { maxLength: 150, clean: cleanLine })
+  return title === event.uid ? null : title
 }

@@ -1,11 +1,20 @@
 /** A threat-flow report as text to read: what others wrote is harmless to a terminal. */
-import { maskText } from '../../../feeds/mask-text.ts'
+import { maskText } from '../../../feeds/masking.ts'
 import { parseTimestamp } from '../../../service/timestamps.ts'
-import type { WireReport } from '../../../service/wire/reports.ts'
+import { wireReport, type WireReport } from '../../../service/wire/reports.ts'
+import { CommandError } from '../../command-error.ts'
 import { harmless, timeInWords } from '../../words.ts'
 import { plainText, wrapped } from './plain-text.ts'
 
 const width = 96
+
+/** The report of a request that has one. Throws CommandError for what is none. */
+export function readReport(received: unknown, requestId: string): WireReport {
+  const read = wireReport.safeParse(received)
+  if (read.success) return read.data
+  const said = `report request ${harmless(requestId)}: the report has no id that is a whole number`
+  throw new CommandError('refused', `${said}; read it in the service`)
+}
 
 /** Secrets that its texts quote, as stolen logins are written. */
 export function maskReport(report: WireReport): WireReport {

@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { jsonText } from '../../json-text.ts'
 import { harmless } from '../../words.ts'
 import { nameFailure } from '../name-failure.ts'
-import { maskReport, reportLines } from './report-text.ts'
+import { maskReport, readReport, reportLines } from './report-text.ts'
 import type { RevealOption } from '../reveal.ts'
 import { withClient, type ServiceOptions } from '../service-command.ts'
 
@@ -43,7 +43,8 @@ async function printRequest(
   )
   const { report } = found
   if (report !== undefined && report !== null) {
-    print(context, options, { json: (shown) => ({ ...found, report: shown }), report })
+    const read = readReport(report, requestId)
+    print(context, options, { json: (shown) => ({ ...found, report: shown }), report: read })
     return
   }
   if (options.output === 'json') context.terminal.print(jsonText(found, 2))

@@ -21,6 +21,7 @@ import {
   type OpenService,
   type ServiceOptions,
 } from '../service-command.ts'
+import { readReport } from './report-text.ts'
 
 interface WaitOptions extends ServiceOptions {
   sink?: string[]
@@ -83,7 +84,7 @@ async function waitFor(
     )
     hasAnswered = true
     terminal.progress('')
-    if (status === 'completed' && report) return report
+    if (status === 'completed' && report) return readReport(report, requestId)
     if (status !== 'processing' && status !== 'completed') {
       const said = `report request ${harmless(requestId)}: the service reports "${harmless(status)}"`
       throw new CommandError('refused', `${said}; order the report again`)
@@ -101,7 +102,7 @@ async function waitFor(
 /** What may be over at the next look ends no wait that has begun. */
 function passing(error: unknown, hasAnswered: boolean): WireReportRequest {
   if (!isPassing(error) || !hasAnswered) throw error
-  return { status: 'processing' }
+  return { status: 'processing', report: null }
 }
 
 /** Its uid: a report that a feed, or an earlier command, sent there already is not sent again. */

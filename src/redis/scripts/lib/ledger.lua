@@ -102,7 +102,9 @@ local function gather(rid, n, item)
   unwake(item_ref(rid, n, item))
   collect(item.y, item_ref(rid, n, item))
   local is_first = not redis.call('ZSCORE', key('timers'), timer)
-  if kind == 'backlog' then
+  if kind == 'backlog' and item.ug then
+    set_timer(item.y, item.k, now + wait, 'LT') -- told within seconds, however long the reading lasts
+  elseif kind == 'backlog' then
     redis.call('ZADD', key('timers'), math.min(now + wait, tonumber(stored[4]) + longest_backlog), timer)
   elseif kind == 'held' then
     set_timer(item.y, item.k, tonumber(stored[3]), 'LT')

@@ -4,17 +4,17 @@ local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
 local bucket_fill = 250 -- under set-max-intset-entries (512), above it a bucket costs six times as much
 
+-- Weeks within the horizon, newest first; a clock that stepped back leaves weeks that are yet to come. One beyond the
+-- horizon is not looked at, and forgotten only when its last bucket has expired: a clock may have been ahead.
 local function open_weeks(horizon, reads_only)
   local weeks = {}
   local oldest = math.floor((now - horizon) / week_ms)
   local stored = redis.call('HGETALL', key('weeks'))
   for i = 1, #stored, 2 do
     local week = tonumber(stored[i])
-    if week and week < oldest then
-      if not reads_only then
-        redis.call('HDEL', key('weeks'), stored[i], stored[i] .. ':n')
-      end
-    elseif week then
+    if week and week < oldest - 2 and not reads_only then
+      redis.call('HDEL', key('weeks'), stored[i], stored[i] .. ':n')
+    elseif week and week >= oldest then
       weeks[#weeks + 1] = { week = week, buckets = tonumber(stored[i + 1]) }
     end
   end
@@ -24,20 +24,25 @@ local function open_weeks(horizon, reads_only)
   return weeks
 end
 
--- The number of buckets is fixed when a week begins: enough for what the week before held.
+-- The number of buckets is fixed when a week begins, for good: enough for what the week before held.
 local function open_this_week(weeks)
-  if weeks[1] and weeks[1].week == this_week then
-    return weeks[1].buckets
+  local place = 1
+  while weeks[place] and weeks[place].week > this_week do
+    place = place + 1
+  end
+  local before = weeks[place]
+  if before and before.week == this_week then
+    return before.buckets
   end
   local buckets = 16384 -- four million marks, with nothing known of the week before
-  if weeks[1] then
-    local held = tonumber(redis.call('HGET', key('weeks'), weeks[1].week .. ':n') or '0')
+  if before then
+    local held = tonumber(redis.call('HGET', key('weeks'), before.week .. ':n') or '0')
     while buckets < 262144 and held / buckets > bucket_fill do
       buckets = buckets * 2
     end
   end
   redis.call('HSET', key('weeks'), this_week, buckets)
-  table.insert(weeks, 1, { week = this_week, buckets = buckets })
+  table.insert(weeks, place, { week = this_week, buckets = buckets })
   return buckets
 end
 

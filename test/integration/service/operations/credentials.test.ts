@@ -246,10 +246,10 @@ describe('the credential search', () => {
       ['query.type: not known to the service; did you mean "auth_domain"?'],
     ],
     [
-      { query: { type: 'domain', fqdn: 'example.com' }, include: ['auth_domain', 'urls'] },
+      { query: { type: 'domain', fqdn: 'example.com' }, include: ['auth_domain', 'cookies'] },
       [
         'include.0: not known to the service; did you mean "auth_domains"?',
-        'include.1: not known to the service; write one of known_password_id, auth_domains',
+        'include.1: not known to the service; write one of known_password_id, auth_domains, urls',
       ],
     ],
     [{ filters: { imported_at: { gt: 'x' } } }, ['filters.imported_at: unknown: gt']],
@@ -259,5 +259,83 @@ describe('the credential search', () => {
     expect(error).toMatchObject({ reason: 'invalid', status: undefined })
     expect(toldBy(error)).toEqual(told)
     expect(sandbox.requests).toEqual([])
+  })
+})
+
+describe("the tenant's credentials", () => {
+  const tenantPage = (
+    client: ServiceClient,
+    from: string | null = null,
+    method: 'GET' | 'POST' = 'GET',
+  ): ReturnType<ServiceClient['tenantCredentials']> =>
+    client.tenantCredentials({
+      from,
+      size: 7,
+      order: 'asc',
+      method,
+      turn: { kind: 'feed', name: 'all', dueSinceMs: Date.now() },
+      signal: AbortSignal.timeout(20_000),
+    })
+
+  test('are all of its identifiers, in the order of import, and go on where the last page ended', async () => {
+    const { sandbox, client } = await start({ endMode: 'empty' })
+    const made = [
+      ...sandbox.addCredentials(8),
+      ...sandbox.addCredentials(8, { identifierIds: [91] }),
+    ]
+    sandbox.addCredentials(3, { identifierIds: [4711] })
+    let last: string | null = null
+    const ids = await walk(async (from) => {
+      const { page } = await tenantPage(client, from)
+      last = page.next ?? last
+      return page
+    })
+    expect(ids).toEqual(made.map(({ id }) => id))
+    const [next] = sandbox.addCredentials(1)
+    const { page } = await tenantPage(client, last)
+    expect(page.items).toMatchObject([{ id: next!.id, credential_hash: expect.any(String) }])
+  })
+
+  test.each(['GET', 'POST'] as const)('are asked for by %s in the query alone', async (method) => {
+    const { sandbox, client } = await start()
+    await tenantPage(client, null, method)
+    const asked = sandbox.requests.filter(({ path }) => path.endsWith('/me/feed/credentials'))
+    expect(asked).toMatchObject([
+      { method, query: { size: '7', order_type: 'asc' }, tier: 'basic' },
+    ])
+    expect(asked[0]?.body).toBeUndefined()
+  })
+})
+
+describe('the search without a quota', () => {
+  const astpPage = (client: ServiceClient): ReturnType<ServiceClient['searchAstpCredentials']> =>
+    client.searchAstpCredentials({
+      body: {
+        query: { type: 'domain', fqdn: 'example.com' },
+        size: 10,
+        order: 'asc',
+        include: ['urls'],
+      },
+      turn: { kind: 'feed', name: 'leaks', dueSinceMs: Date.now() },
+      signal: AbortSignal.timeout(20_000),
+    })
+
+  test('finds the same, costs nothing and takes the basic tier', async () => {
+    const { sandbox, client } = await start({ searchQuota: { prefix: 'X-', searches: 5 } })
+    sandbox.addCredentials(3, { domain: 'example.com', eventUid: 'stealer_log/a/1' })
+    const { page } = await astpPage(client)
+    const first = { event_uid: 'stealer_log/a/1', urls: expect.arrayContaining([]) }
+    expect(page.items).toHaveLength(3)
+    expect(page.items[0]).toMatchObject(first)
+    expect(sandbox.quota.remaining()).toBe(5)
+    const asked = sandbox.requests.filter(({ path }) => path === '/astp/v2/credentials/_search')
+    expect(asked).toMatchObject([{ method: 'POST', tier: 'basic' }])
+  })
+
+  test('is closed to a key without the permission, and says which', async () => {
+    const { client } = await start(onlyWith('firework.global_search'))
+    const error = await failureOf(astpPage(client))
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
+    expect(error.message).toContain('astp_credentials_access')
   })
 })

@@ -8,7 +8,17 @@ import {
   type GroupSearchBody,
 } from '../../../../src/service/wire/events.ts'
 import { redisForTests } from '../../../support/ledger.ts'
-import { aScene, asAnotherTenant, asked, failureOf, onlyWith, toldBy } from './scene.ts'
+import type { ScriptedAnswer } from '../../../support/http-server.ts'
+import { json } from '../../../support/replica.ts'
+import {
+  aScene,
+  aScriptedScene,
+  asAnotherTenant,
+  asked,
+  failureOf,
+  onlyWith,
+  toldBy,
+} from './scene.ts'
 
 const tests = redisForTests()
 
@@ -53,7 +63,7 @@ describe('a search in an identifier group', () => {
       order: 'desc',
       filters: {
         severity: ['high', 'critical'],
-        type: ['leak', 'a_type_of_tomorrow'],
+        type: ['leak', 'intelligence_object'],
         estimated_created_at: { gte: '2026-01-01T00:00:00Z', lt: '2026-02-01T00:00:00Z' },
         materialized_at: { gt: '2026-01-01T00:00:00Z' },
         tags: ['seen'],
@@ -87,6 +97,13 @@ describe('a search in an identifier group', () => {
     expect(await failureOf(searchGroup(client, {}, groupId))).toMatchObject(failure)
   })
 
+  test('lets a type of tomorrow through, which the service judges', async () => {
+    const { client } = await aScene(tests)
+    const error = await failureOf(searchGroup(client, { filters: { type: ['lookalike'] } }))
+    expect(error).toMatchObject({ reason: 'rejected', status: 422 })
+    expect(toldBy(error)[0]).toMatch(/^body\.filters\.type\.0: /)
+  })
+
   test('tells field by field what the service refuses', async () => {
     const { client } = await aScene(tests)
     const filters = { estimated_created_at: { gte: 'yesterday', lte: 'tomorrow' } }
@@ -95,6 +112,100 @@ describe('a search in an identifier group', () => {
     expect(toldBy(error)).toEqual([
       'body.filters.estimated_created_at.gte: not a date-time',
       'body.filters.estimated_created_at.lte: not a date-time',
+    ])
+  })
+})
+
+describe('a search in the tenant, and in an identifier', () => {
+  const body: GroupSearchBody = { size: 10, order: 'asc', filters: { is_ignored: true } }
+
+  test('send their body as it is given, against the tier that the caller says', async () => {
+    const { client, sent } = await aScene(tests, { sandbox: { tiers: { groupSearch: 'basic' } } })
+    await client.searchTenantEvents({ body, tier: 'basic', ...asked() })
+    await client.searchIdentifierEvents({ identifier: 77, body, tier: 'basic', ...asked() })
+    const request = { method: 'POST', query: {}, body, tier: 'basic' }
+    expect(sent()).toEqual([
+      { ...request, path: '/firework/v4/events/tenant/_search' },
+      { ...request, path: '/firework/v4/events/identifiers/77/_search' },
+    ])
+  })
+
+  test('show all that the tenant watches for, once each, and what one identifier matched', async () => {
+    const { sandbox, client } = await aScene(tests)
+    const one = sandbox.addEvent({ groupIds: [1042], identifiers: [{ id: 77, name: 'a' }] })
+    const two = sandbox.addEvent({ groupIds: [1042, 1043], identifiers: [{ id: 91, name: 'b' }] })
+    sandbox.addEvent({ groupIds: [] })
+    const all = { size: 10, order: 'asc' } as const
+    const tenant = await client.searchTenantEvents({ body: all, tier: 'search', ...asked() })
+    expect(uidsOf(tenant.page.items).toSorted()).toEqual([one.uid, two.uid].toSorted())
+    const identifier = { identifier: 91, body: all, tier: 'search', ...asked() } as const
+    const { page } = await client.searchIdentifierEvents(identifier)
+    expect(uidsOf(page.items)).toEqual([two.uid])
+  })
+
+  test.each([
+    ['that nobody has', 5, {}, { reason: 'rejected', status: 404 }],
+    ['of another tenant', 77, asAnotherTenant, { reason: 'auth', status: 403 }],
+  ])('an identifier %s fails by its reason', async (_title, identifier, account, failure) => {
+    const { client } = await aScene(tests, { account })
+    const search = client.searchIdentifierEvents({ identifier, body, tier: 'search', ...asked() })
+    expect(await failureOf(search)).toMatchObject(failure)
+  })
+})
+
+describe('what was matched when', () => {
+  const hourMs = 3_600_000
+  const nowMs = Date.UTC(2026, 10, 22, 12)
+  const since = { filters: { materialized_at: { gte: '2026-11-22T11:50:00Z' } } }
+
+  test('tells what was created long ago and matched now from what was matched then', async () => {
+    const { sandbox, client } = await aScene(tests, { sandbox: { now: () => nowMs } })
+    const place = { groupIds: [1042] }
+    const late = sandbox.addEvent({ ...place, createdAtMs: nowMs - 100 * hourMs })
+    const arrivedAtMs = nowMs - 2 * hourMs
+    const old = sandbox.addEvent({ ...place, createdAtMs: arrivedAtMs - 10_000, arrivedAtMs })
+    expect([null, arrivedAtMs]).toContain(old.matchedAtMs)
+    const { page } = await searchGroup(client, since)
+    expect(uidsOf(page.items)).toEqual([late.uid])
+  })
+
+  test.each([
+    ['ignored', 2],
+    ['empty', 0],
+  ] as const)('is %s by servers of another manner', async (materializedFilter, shown) => {
+    const { sandbox, client } = await aScene(tests, { sandbox: { materializedFilter } })
+    sandbox.addEvents(2, { groupIds: [1042], arrivedAtMs: 0 })
+    expect((await searchGroup(client, since)).page.items).toHaveLength(shown)
+    expect((await searchGroup(client)).page.items).toHaveLength(2)
+  })
+
+  test('is refused by servers that do not know it', async () => {
+    const { sandbox, client } = await aScene(tests, { sandbox: { materializedFilter: 'refused' } })
+    sandbox.addEvents(2, { groupIds: [1042] })
+    const error = await failureOf(searchGroup(client, since))
+    expect(error).toMatchObject({ reason: 'rejected', status: 422 })
+    expect(toldBy(error)[0]).toMatch(/^body\.filters\.materialized_at: /)
+    expect((await searchGroup(client)).page.items).toHaveLength(2)
+  })
+})
+
+describe('the words that filters take', () => {
+  test('are told with the groups and what these contain; item types are no filters', async () => {
+    const { client, sent } = await aScene(tests)
+    const types = await client.eventTypeFilters(asked())
+    expect(types).toHaveLength(59)
+    expect(types).toEqual(expect.arrayContaining(['illicit_networks', 'stealer_log', 'ads']))
+    expect(types).not.toContain('lookalike')
+    expect(await client.eventSeverityFilters(asked())).toEqual([
+      'info',
+      'low',
+      'medium',
+      'high',
+      'critical',
+    ])
+    expect(sent()).toMatchObject([
+      { method: 'GET', path: '/firework/v4/events/filters/types', tier: 'basic' },
+      { method: 'GET', path: '/firework/v4/events/filters/severities', tier: 'basic' },
     ])
   })
 })
@@ -218,11 +329,11 @@ describe('a search that breaks a stated limit is never sent', () => {
     expect(sent('/')).toEqual([])
   })
 
-  test('because tags mean nothing globally, and because it looks for nothing', async () => {
+  test('because a global search looks for nothing, and because nobody knows a filter', async () => {
     const { client, sent } = await aScene(tests)
-    const filters = { tags: ['seen'], is_ignored: true }
+    const filters = { tags: ['seen'], is_ignored: true, is_new: true }
     const error = await failureOf(searchGlobally(client, impossible({ query: undefined, filters })))
-    expect(toldBy(error)).toEqual(['query: missing', 'filters: unknown: tags, is_ignored'])
+    expect(toldBy(error)).toEqual(['query: missing', 'filters: unknown: is_new'])
     expect(sent('/')).toEqual([])
   })
 })
@@ -241,15 +352,60 @@ describe('an event', () => {
     ])
   })
 
-  test('has no detail where its type has none, nobody knows it, or there is nothing in it', async () => {
-    const { sandbox, client } = await aScene(tests)
-    const none = { type: 'paste', data: null, groupIds: [1042] }
+  test('is asked of the older operation where its type has no model', async () => {
+    const { sandbox, client, sent } = await aScene(tests)
+    const highlights = { body: ['<mark>acme</mark> for sale'] }
+    const none = { type: 'forum_topic', data: null, highlights, groupIds: [1042] }
     const { uid } = sandbox.addEvent(none)
-    const getEvent = (of: string) => client.getEvent({ uid: of, ...asked() })
-    expect(await getEvent(uid)).toEqual({ kind: 'none', why: 'unsupported' })
-    expect(await getEvent('paste/x/y')).toEqual({ kind: 'none', why: 'not_found' })
-    const { uid: empty } = sandbox.addEvent({ ...none, data: {} })
-    expect(await getEvent(empty)).toEqual({ kind: 'none', why: 'empty' })
+    const answer = await client.getEvent({ uid, ...asked() })
+    expect(answer).toMatchObject({ kind: 'detail', event: { event_type: 'forum_topic' } })
+    expect(answer).toMatchObject({ data: { uid, body: 'acme for sale' } })
+    const request = { method: 'GET', query: { uid }, body: undefined, tier: 'basic' }
+    expect(sent()).toEqual([
+      { ...request, path: '/firework/v4/events/' },
+      { ...request, path: '/firework/v2/activities/' },
+    ])
+    expect(await client.getActivity({ uid, ...asked() })).toEqual(answer)
+  })
+
+  test('has no detail where nobody knows it, or there is nothing in it', async () => {
+    const { sandbox, client } = await aScene(tests)
+    expect(await client.getEvent({ uid: 'paste/x/y', ...asked() })).toEqual({
+      kind: 'none',
+      why: 'not_found',
+    })
+    const { uid } = sandbox.addEvent({ type: 'paste', data: {}, groupIds: [1042] })
+    expect(await client.getEvent({ uid, ...asked() })).toMatchObject({ kind: 'detail' })
+  })
+
+  const unsupported = json(400, { error: { code: 'UNSUPPORTED', message: 'no model' } })
+  const older: [string, ScriptedAnswer, number][] = [
+    ['does not have it', json(404, { detail: 'Not Found' }), 3],
+    ['closes it to the key', json(403, { message: 'no', code: 'FORBIDDEN' }), 4],
+    ['answers nonsense', { status: 200, body: '<html>' }, 4],
+    ['does not know the event', json(404, { message: 'no such event', code: 'NOT_FOUND' }), 4],
+    ['tells of another event', json(200, { activity: { header: { uid: 'b' }, data: {} } }), 4],
+    ['has nothing in it', json(200, { activity: { header: { uid: 'a' }, data: {} } }), 4],
+  ]
+  test.each(older)(
+    'has no detail where the older operation of a server %s',
+    async (_title, answer, requests) => {
+      const { service, client, sent } = await aScriptedScene(tests)
+      service.answer(({ path }) => (path.includes('/activities/') ? answer : unsupported))
+      for (const _time of [1, 2]) {
+        const told = await client.getEvent({ uid: 'a', ...asked() })
+        expect(told).toEqual({ kind: 'none', why: 'unsupported' })
+      }
+      expect(sent()).toHaveLength(requests)
+    },
+  )
+
+  test('is asked for again where the older operation fails for now', async () => {
+    const { service, client } = await aScriptedScene(tests)
+    service.answer(({ path }) => (path.includes('/activities/') ? json(503, {}) : unsupported))
+    expect(await failureOf(client.getEvent({ uid: 'a', ...asked() }))).toMatchObject({
+      reason: 'unavailable',
+    })
   })
 
   test('of another tenant is forbidden', async () => {

@@ -17,7 +17,7 @@ function search(
 }
 
 function uidOf(item: unknown): string {
-  return (item as { uid: string }).uid
+  return (item as { header: { uid: string } }).header.uid
 }
 
 describe.each(['GET', 'POST'] as const)('a legacy search by %s', (method) => {

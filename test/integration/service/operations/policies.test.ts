@@ -87,7 +87,13 @@ describe('a matching policy', () => {
 
   test('of a type of tomorrow is read all the same', async () => {
     const { service, client } = await aScriptedScene(tests)
-    const later = { uuid: 'u', name: 'x', policy_type: 'ASTP_DOMAIN', value: { any: [1] }, more: 1 }
+    const later = {
+      uuid: 'u',
+      name: 'x',
+      policy_type: 'ASTP_TOMORROW',
+      value: { any: [1] },
+      more: 1,
+    }
     service.answer(() => json(200, later))
     expect(await client.getPolicy({ uuid: 'u', ...asked() })).toEqual(later)
   })
@@ -149,9 +155,9 @@ describe('what breaks a stated rule is never sent', () => {
       ['type: not known to the service; did you mean "INCLUDED_KEYWORDS"?'],
     ],
     [
-      { type: 'ASTP_DOMAIN' },
+      { type: 'BY_MOON_PHASE' },
       [
-        'type: not known to the service; write one of INCLUDED_KEYWORDS, EXCLUDED_KEYWORDS, LUCENE_QUERY, ASTP_COOKIES',
+        'type: not known to the service; write one of INCLUDED_KEYWORDS, EXCLUDED_KEYWORDS, LUCENE_QUERY, ASTP_COOKIES, ASTP_DOMAIN',
       ],
     ],
   ])('a policy with %j', async (mistake, told) => {

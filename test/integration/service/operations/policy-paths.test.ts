@@ -28,7 +28,7 @@ const linesOf = (scene: Scene): string[] =>
   scene.sent().map(({ method, path }) => `${method} ${path}`)
 
 async function rememberedKeys(): Promise<string[]> {
-  return (await tests.redis.keys('*:policy-paths:*')).toSorted()
+  return (await tests.redis.keys('*:capability:*')).toSorted()
 }
 
 describe('where the configuration leaves the spelling open', () => {
@@ -56,7 +56,7 @@ describe('where the configuration leaves the spelling open', () => {
     },
   )
 
-  test('it is asked for once, also by the next process, and for this server alone', async () => {
+  test('it is asked for once, also by the next process, and for this server and key alone', async () => {
     const { sandbox, sent } = await aScene(tests, { sandbox: { policyPaths: 'hyphen' } })
     const account = { baseUrl: sandbox.url, apiKey: secretFromText(sandbox.apiKeys[0]!) }
     const shared = { prefix: 'policy-paths' }
@@ -70,7 +70,7 @@ describe('where the configuration leaves the spelling open', () => {
         .slice(probed)
         .map(({ path }) => path),
     ).toEqual([`${hyphen}/by_identifier_id/77`, hyphen])
-    const other = await startSandbox({ enforceLimits: false })
+    const other = await startSandbox({ enforceLimits: false, policyPaths: 'underscore' })
     try {
       await policiesOf(aReplica(tests, { ...account, baseUrl: other.url }, shared).client)
       const paths = other.requests.map(({ path }) => path)

@@ -29,7 +29,7 @@ describe('a mail', () => {
     expect(Object.fromEntries(headers)).toMatchObject({
       from: 'Tocsin <tocsin@example.com>',
       to: 'oncall@example.com',
-      subject: '[HIGH] Stealer log: infection on alice',
+      subject: '[HIGH] Stealer log: user alice (matched example[.]com) in stealer_logs_live',
       date: 'Sun, 01 Nov 2026 12:34:56 +0000',
       'message-id': '<0123456789abcdef.d876c66bad34ef8c@example.com>',
       'in-reply-to': '<brand.2026-11-01.tocsin@example.com>',

@@ -12,8 +12,8 @@ test('reads from the note to the origin', () => {
 
 HIGH ${message.title}
 
-Matched: example[.]com
 Source: stealer_logs_live
+Matched: example[.]com
 Created at: 2026-11-01 12:00 UTC
 Matched at: 2026-11-01 12:01 UTC
 Fetched at: 2026-11-01 12:02 UTC (1 min later)

@@ -94,6 +94,20 @@ test('the plain part says the same in columns', () => {
   expect(text).toMatch(/^ {2}brand {2}read to its end at 2026-11-21 07:59$/m)
 })
 
+test('what was already sent stands before what is new, with title and link, in both parts', () => {
+  const { members, summary } = aBusyDigest(3)
+  const link = 'https://app.example.com/sent'
+  const [first] = summary!.digest!.alreadySent
+  const alreadySent = [{ ...first!, title: 'Ransom leak: Acme named by lockbit', link }]
+  const digest = { ...summary!.digest!, alreadySent }
+  const { text, html } = compose({ members, summary: { ...summary!, digest } })
+  for (const part of [text, html]) {
+    expect(part).toContain('Ransom leak: Acme named by lockbit')
+    expect(part).toContain(link)
+    expect(part.indexOf('Already sent')).toBeLessThan(part.search(/^Events$|>Events</m))
+  }
+})
+
 describe('a digest’s mail', () => {
   test('has the id of its delivery, and stands with its sink’s digests of the local day', () => {
     const { members, summary } = aBusyDigest(3)

@@ -76,16 +76,9 @@ test('an event at the bounds of everything still fits', () => {
 })
 
 test('severity, in words, and title head the message', () => {
-  const [header] = blocksOf(aThreatEvent({ type: 'paste', source: 'pastebin' }))
+  const [header] = blocksOf(aThreatEvent({ type: 'paste', source: 'pastebin', highlights: {} }))
   const text = '🟧 HIGH · Paste: example[.]com mentioned on pastebin'
   expect(header).toMatchObject({ type: 'header', text: { text } })
-})
-
-test('an unknown severity is shown as the service writes it', () => {
-  const [header] = blocksOf(aThreatEvent({ severity: 'constructor' }))
-  expect(header).toMatchObject({
-    text: { text: expect.stringContaining('⬛ CONSTRUCTOR · Stealer log: ') },
-  })
 })
 
 test('the facts stand in fields, the origin in the last line', () => {

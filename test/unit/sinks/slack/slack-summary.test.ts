@@ -68,6 +68,19 @@ test('a feed that is behind comes before everything but the title, in the notifi
   expect(inWords.text).toContain(alarm)
 })
 
+test('what was already sent stands before what is new, with title and link', () => {
+  const title = 'Ransom leak: Acme named by lockbit'
+  const link = 'https://app.example.com/sent'
+  const sent = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0, title, link }
+  const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 3 })
+  const { inBlocks } = preview(summarised([aMember()], { kind: 'digest', digest }))
+  const text = JSON.stringify(inBlocks.blocks)
+  expect(text).toContain(title)
+  expect(text).toContain(link)
+  expect(text).toContain('and 2 more that were already sent')
+  expect(text.indexOf(title)).toBeLessThan(text.indexOf('Stealer log'))
+})
+
 test('several events without a summary are refused', () => {
   expect(() => preview({ members: [aMember(), aMember()] })).toThrow('has 2 events')
 })
@@ -79,7 +92,10 @@ function expectCounted(blocks: unknown, total: number): void {
 }
 
 function linesIn(blocks: unknown): number {
-  return objectsIn(blocks).filter(({ type }) => type === 'rich_text_section').length
+  const listed = (blocks as { block_id?: string }[]).filter(
+    ({ block_id: id }) => id !== 'already_sent',
+  )
+  return objectsIn(listed).filter(({ type }) => type === 'rich_text_section').length
 }
 
 function objectsIn(value: unknown): Record<string, unknown>[] {

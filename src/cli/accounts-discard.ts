@@ -1,0 +1,222 @@
+/**
+ * `accounts discard`: gives up what an account that left took in, then removes its ledger. Each item in one
+ * script and the keys in small steps; whatever cuts it off, the same command again goes on.
+ */
+import type { Config } from '../config/config.ts'
+import { settleMembers } from '../digest/sealed-message.ts'
+import {
+  noteDiscarding,
+  readAccounts,
+  readHoldings,
+  removeLedger,
+  type AccountEntry,
+  type Holdings,
+} from '../ledger/accounts.ts'
+import { readAnswered } from '../ledger/attempts.ts'
+import { reopenBook, type Book } from '../ledger/book.ts'
+import { holdOrphan } from '../ledger/collecting.ts'
+import { discardDeadLetter, listDeadLetters } from '../ledger/dead-letters.ts'
+import { sinksOf } from '../ledger/due.ts'
+import { hasReplicas } from '../ledger/generation.ts'
+import { discardItem, pendingItems, type PlacedItem, type Redirected } from '../ledger/redirect.ts'
+import { askFirst } from './ask-first.ts'
+import { CommandError, findNamed } from './command-error.ts'
+import { loadConfigFile } from './config-file.ts'
+import { print, type CommonOptions, type Context } from './context.ts'
+import { redisNow, withLedger, type OpenLedger } from './open-ledger.ts'
+import { operatorName, type ByOption } from './operator.ts'
+import { counted } from './words.ts'
+
+export interface DiscardOptions extends CommonOptions, ByOption {
+  yes?: true
+}
+
+interface Discarding {
+  context: Context
+  ledger: OpenLedger
+  account: string
+  /** undefined: its book is removed already, a removal was cut off after that. */
+  book: Book | undefined
+  by: string
+}
+
+interface Discarded {
+  items: number
+  deadLetters: number
+  quarantined: number
+  /** In messages that are being sent just now: nothing was removed then. */
+  busy: number
+}
+
+/** A daemon says so often that it has the account; one that said so lately still has. */
+const configuredForMs = 20_000
+
+/** How long a daemon may go on with a book after it was told to close it, ms. */
+const closingMs = 12_000
+
+/** An attempt that began so long ago has died with its process. */
+const staleMs = 60_000
+
+export async function discardAccount(
+  context: Context,
+  account: string,
+  options: DiscardOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const done = await withLedger(config, async (ledger) => {
+    await findLeft(ledger, config, account)
+    const { redis, keys } = ledger
+    const book = await reopenBook({ redis, keys, account, config: config.ledger })
+    const holdings = book && (await readHoldings(book))
+    if (!options.yes) await askFirst(context, questionLines(account, holdings))
+    const by = operatorName(context, options) ?? 'an operator'
+    return discard({ context, ledger, account, book, by }, holdings?.quarantined ?? 0)
+  })
+  const { items, deadLetters, quarantined, busy } = done
+  print(context, options, {
+    json: {
+      account,
+      removed: busy === 0,
+      discarded: items,
+      dead_letters: deadLetters,
+      quarantined,
+      on_their_way: busy,
+    },
+    lines: () => doneLines(account, done),
+  })
+  if (busy > 0) context.exitCode = 1
+}
+
+/** Throws CommandError for an account that is configured, here or in a running daemon, or that is unknown. */
+async function findLeft(
+  ledger: OpenLedger,
+  config: Config,
+  account: string,
+): Promise<AccountEntry> {
+  if (config.accounts.some(({ name }) => name === account)) {
+    const remedy = `take accounts.${account} and its feeds out of the file and reload first`
+    throw new CommandError('mistake', `account "${account}" is configured; ${remedy}`)
+  }
+  const names = config.accounts.map(({ name }) => name)
+  const left = (await readAccounts(ledger)).filter(({ name }) => !names.includes(name))
+  const entry = findNamed(left, account, 'account without configuration')
+  const agoMs = (await redisNow(ledger)) - (entry.configuredMs ?? 0)
+  if (agoMs >= configuredForMs) return entry
+  throw new CommandError(
+    'refused',
+    `a running daemon had account "${account}" in its configuration ${Math.floor(agoMs / 1000)} s ago; reload it without the account, and ask again in half a minute`,
+  )
+}
+
+function questionLines(account: string, holdings: Holdings | undefined): string[] {
+  const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
+  const what = [
+    counted(pendingTotal, 'pending item'),
+    counted(deadLetters, 'dead letter'),
+    counted(quarantined, 'quarantined item'),
+  ]
+  return [
+    `${what.slice(0, -1).join(', ')} and ${what.at(-1)} of ${account} will be given up and never sent.`,
+    'Its ledger is removed: stories, cursors, and what tells that an event is known.',
+  ]
+}
+
+async function discard(discarding: Discarding, quarantined: number): Promise<Discarded> {
+  const { context, ledger, account, by } = discarding
+  const { terminal, clock, stop } = context
+  const sum = { items: 0, deadLetters: 0, quarantined, busy: 0 }
+  await giveUp(discarding, sum)
+  if (sum.busy > 0) return { ...sum, quarantined: 0 }
+  await noteDiscarding(ledger, account, by)
+  if (await hasReplicas(ledger.redis, ledger.keys)) {
+    terminal.progress('waiting for running daemons to close its ledger')
+    await clock.sleep(closingMs, stop)
+    stop.throwIfAborted()
+    await giveUp(discarding, sum) // what somebody replayed meanwhile
+    if (sum.busy > 0) return { ...sum, quarantined: 0 }
+  }
+  terminal.progress(`removing the ledger of ${account}`)
+  const isRemoved = await removeLedger(ledger, account, (ms) => clock.sleep(ms, stop))
+  terminal.progress('')
+  if (isRemoved) return sum
+  throw new CommandError(
+    'refused',
+    `account "${account}" is configured again: what was not removed yet stays`,
+  )
+}
+
+/** Settles every pending item, then closes every dead letter. */
+async function giveUp(discarding: Discarding, sum: Discarded): Promise<void> {
+  const { context, book } = discarding
+  if (!book) return
+  for await (const placed of pendingItems(book)) {
+    const outcome = await giveUpItem(discarding, book, placed)
+    if (outcome === 'busy') sum.busy += 1
+    if (outcome === 'done') sum.items += 1
+    if (sum.items % 50 === 0) context.terminal.progress(`${sum.items} given up`)
+  }
+  for (const sink of sum.busy > 0 ? [] : await sinksOf(book)) {
+    sum.deadLetters += await closeLetters(book, sink)
+  }
+  context.terminal.progress('')
+}
+
+async function giveUpItem(
+  { ledger, by }: Discarding,
+  book: Book,
+  { ref, item }: PlacedItem,
+): Promise<Redirected> {
+  const first = await discardItem(book, ref, `by ${by}`)
+  if (first !== 'busy') return first
+  const held = item.sealedIn === undefined ? ref : `b:${item.sealedIn}:${item.sink}`
+  const head = item.sealedIn === undefined ? undefined : await headOf(ledger, item.sealedIn)
+  const nowMs = await redisNow(ledger)
+  const sentAtMs = item.sealedIn === undefined ? item.atMs : head?.sentAtMs
+  if (sentAtMs !== undefined && nowMs - sentAtMs < staleMs) return 'busy'
+  const answered = head && (await readAnswered(head.book, held))
+  if (head && answered) {
+    const bookOf = (account: string): Book | undefined =>
+      [book, ...ledger.books].find((one) => one.account === account)
+    await settleMembers(head.book, held, answered, bookOf)
+    return 'other' // its outcome was known
+  }
+  await holdOrphan(book, held) // out of its message, whoever is to send that
+  return discardItem(book, ref, `by ${by}`)
+}
+
+/** Where a sealed message is kept: with the account that leads it, which may be another one. */
+async function headOf(
+  { books }: OpenLedger,
+  messageId: string,
+): Promise<{ book: Book; sentAtMs: number | undefined } | undefined> {
+  for (const book of books) {
+    const text = await book.redis.get(book.key('batch', messageId))
+    if (text === null) continue
+    const { st, at } = JSON.parse(text) as { st?: string; at?: number }
+    return { book, sentAtMs: st === 'sending' ? at : undefined }
+  }
+  return undefined
+}
+
+async function closeLetters(book: Book, sink: string): Promise<number> {
+  let closed = 0
+  for (;;) {
+    const { letters } = await listDeadLetters(book, sink, { offset: 0, count: 200 })
+    let done = 0
+    for (const { ref } of letters) done += (await discardDeadLetter(book, ref)) === 'done' ? 1 : 0
+    if (done === 0) return closed
+    closed += done
+  }
+}
+
+function doneLines(
+  account: string,
+  { items, deadLetters, quarantined, busy }: Discarded,
+): string[] {
+  const given = `discarded ${counted(items, 'item')}, ${counted(deadLetters, 'dead letter')} and ${counted(quarantined, 'quarantined item')} of ${account}`
+  if (busy === 0) return [`${given}; its ledger is removed`]
+  return [
+    `discarded ${counted(items, 'item')} of ${account}; left ${counted(busy, 'item')} in messages on their way just now`,
+    `nothing is removed yet: "tocsin accounts discard ${account}" again in a minute`,
+  ]
+}

@@ -1,0 +1,280 @@
+/**
+ * What the file says about events and what no event of its feeds can ever meet: matchers on words that do not
+ * exist, routes that nothing reaches, silences, mutes and rules of inhibition that never act. Warnings, since
+ * feeds come and go and the service's own words grow.
+ */
+import { severities, severityRank } from '../events/severity.ts'
+import { describedTypes } from '../messages/families.ts'
+import type { RouteConfig } from '../routing/config.ts'
+import { eventNames, unusualSeverity, type Matcher } from '../routing/matcher.ts'
+import type { Finding } from '../runtime/config-section.ts'
+import { nearest, suggestion } from '../runtime/nearest.ts'
+import type { Config } from './config.ts'
+import type { Place } from './file-parts.ts'
+import { sayableKey } from './sayable-key.ts'
+
+export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
+  const { route, silences, inhibitRules } = config
+  return [
+    ...routeWarnings(config, route, { path: ['route'], met: anyEvent(config) }),
+    ...silences.flatMap((_silence, index) => silenceWarnings(config, index, nowMs)),
+    ...inhibitRules.flatMap((_rule, index) => inhibitWarnings(config, index)),
+    ...endedMutes(config, nowMs),
+  ]
+}
+
+/** Matchers that an event has met, and the feeds from which it may come. */
+interface Met {
+  matchers: readonly Matcher[]
+  feeds: readonly Feed[]
+}
+
+/** All of `before` and these as well. */
+function meet({ matchers: before, feeds }: Met, matchers: readonly Matcher[]): Met {
+  return {
+    matchers: [...before, ...matchers],
+    feeds: feeds.filter((feed) => meetsFeed(feed, matchers)),
+  }
+}
+
+function anyEvent({ feeds }: Config): Met {
+  return { matchers: [], feeds }
+}
+
+interface PlacedNode {
+  path: Place
+  /** What an event has met that comes by: the matchers of the node and of all above it. */
+  met: Met
+}
+
+function routeWarnings(config: Config, node: RouteConfig, { path, met }: PlacedNode): Finding[] {
+  return node.routes.flatMap((route, index) => {
+    const place = [...path, 'routes', index]
+    const own = meet(met, route.matchers)
+    const words = wordWarnings(config, route.matchers, [...place, 'matchers'])
+    const dead = words.length > 0 ? words : unmeetable(own, place)
+    const placed = { path: place, met: own }
+    const rest = [...shadowedBy(node.routes.slice(0, index), placed), ...idleMute(route, placed)]
+    // what stands below a dead route is judged by itself
+    const below = { path: place, met: dead.length > 0 ? anyEvent(config) : own }
+    return [...(dead.length > 0 ? dead : rest), ...routeWarnings(config, route, below)]
+  })
+}
+
+function shadowedBy(earlier: RouteConfig[], { path, met }: PlacedNode): Finding[] {
+  const taker = earlier.find((route) => !route.continue && takesAll(route, met))
+  if (taker === undefined) return []
+  const problem = `never matches: the route ${taker.name} before it takes all of its events`
+  return [{ path, problem, remedy: `give ${taker.name} continue: true, or move it` }]
+}
+
+/** A mute is not inherited, and holds for what no route below takes. */
+function idleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] {
+  const taker = route.routes.find((child) => takesAll(child, met))
+  if (route.muteTimeIntervals.length === 0 || taker === undefined) return []
+  const problem = `mutes nothing: the route ${taker.name} below takes all of its events`
+  const remedy = `move the line to ${taker.name}: a mute is not inherited`
+  return [{ path: [...path, 'mute_time_intervals'], problem, remedy }]
+}
+
+/** Whether a route takes whatever has met these. */
+function takesAll(route: RouteConfig, met: Met): boolean {
+  return route.stage === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
+}
+
+function silenceWarnings(config: Config, index: number, nowMs: number): Finding[] {
+  const silence = config.silences[index]
+  if (!silence) return []
+  const path = ['silences', index]
+  if (silence.endsAtMs <= nowMs) {
+    const ended = new Date(silence.endsAtMs).toISOString()
+    const remedy = 'remove it, or write a later time while it is still needed'
+    return [{ path: [...path, 'until'], problem: `silences nothing: it ended ${ended}`, remedy }]
+  }
+  const { matchers, maxSeverity } = silence
+  const words = wordWarnings(config, matchers, [...path, 'matchers'])
+  if (words.length > 0) return words
+  const dead = unmeetable(meet(anyEvent(config), matchers), path)
+  if (dead.length > 0) return dead
+  const silenced = severities.slice(0, severityRank(maxSeverity))
+  if (silenced.some((word) => allOn('severity', matchers, [word]))) return []
+  const problem = `silences nothing: its matchers want more than its severity, ${maxSeverity}`
+  return [
+    { path: [...path, 'severity'], problem, remedy: 'raise severity, or correct the matchers' },
+  ]
+}
+
+function inhibitWarnings(config: Config, index: number): Finding[] {
+  const rule = config.inhibitRules[index]
+  if (!rule) return []
+  const path = ['inhibit_rules', index]
+  const sides = [
+    { key: 'source_matchers', matchers: rule.sourceMatchers },
+    { key: 'target_matchers', matchers: rule.targetMatchers },
+  ]
+  const dead = sides.flatMap(({ key, matchers }) => {
+    const words = wordWarnings(config, matchers, [...path, key])
+    return words.length > 0 ? words : unmeetable(meet(anyEvent(config), matchers), [...path, key])
+  })
+  const target = meet(anyEvent(config), rule.targetMatchers)
+  if (dead.length > 0 || !rule.sourceMatchers.every((matcher) => isImplied(matcher, target)))
+    return dead
+  const problem =
+    'keeps back nothing: each of its targets is a source too, and a source is never kept back'
+  return [{ path, problem, remedy: 'narrow source_matchers, so that targets are left' }]
+}
+
+/** Time intervals that named years bound, all of them past. */
+function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
+  const thisYear = new Date(nowMs).getUTCFullYear()
+  return Object.entries(timeIntervals).flatMap(([name, intervals]) => {
+    const isOver = intervals.every(
+      ({ years }) => years?.every(({ end }) => end < thisYear - 1) ?? false, // of any time zone
+    )
+    if (!isOver || intervals.length === 0) return []
+    const problem = 'mutes nothing any more: its years are past'
+    return [{ path: ['time_intervals', name], problem, remedy: 'write later years, or remove it' }]
+  })
+}
+
+/** Each matcher by itself: a word that is none of the file's, or nearly one of the service's. */
+function wordWarnings(config: Config, matchers: readonly Matcher[], path: Place): Finding[] {
+  return matchers.flatMap((matcher, index) => {
+    const unusual = unusualSeverity(matcher)
+    if (unusual) return [{ path: [...path, index], ...unusual }]
+    const known = knownWords(config, matcher.name)
+    if (!known) return []
+    const unknown = wordsIn(matcher).find((word) => isUnknown(word, matcher.name, known))
+    const place = [...path, index]
+    if (unknown !== undefined) return [{ path: place, ...wrongWord(matcher, unknown, known) }]
+    const isPattern = matcher.operator === '=~' && matcher.name !== 'type'
+    if (!isPattern || known.some((word) => matcher.matches([word]))) return []
+    const words = known.filter((word) => word !== '').map(sayableKey)
+    const problem = `never matches: no ${matcher.name} of this file fits`
+    return [{ path: place, problem, remedy: `correct the pattern; there are: ${words.join(', ')}` }]
+  })
+}
+
+/** undefined: any word may come. */
+function knownWords({ accounts, feeds }: Config, name: string): readonly string[] | undefined {
+  switch (name) {
+    case 'account':
+      return accounts.map((account) => account.name)
+    case 'feed':
+      return feeds.map((feed) => feed.name)
+    case 'kind':
+      return kinds
+    case 'type':
+      return describedTypes
+    default:
+      if ((eventNames as readonly string[]).includes(name)) return undefined
+      return [...new Set(feeds.map(({ labels }) => labelIn(labels, name)))]
+  }
+}
+
+const kinds = ['event', 'credential', 'report']
+
+/** As matchers see it: a feed without the label has the empty text. */
+function labelIn(labels: Readonly<Record<string, string>>, name: string): string {
+  return (Object.hasOwn(labels, name) ? labels[name] : undefined) ?? ''
+}
+
+/** The words of a comparison, or of a pattern that is nothing but words: `brand|domains`. */
+function wordsIn({ operator, value }: Matcher): string[] {
+  if (operator === '=' || operator === '!=') return [value]
+  const isWords = (operator === '=~' || operator === '!~') && /^[\w-]+(\|[\w-]+)*$/.test(value)
+  return isWords ? value.split('|') : []
+}
+
+/** New types come without notice: one is doubted only where it is nearly another. */
+function isUnknown(word: string, name: string, known: readonly string[]): boolean {
+  if (known.includes(word)) return false
+  return name !== 'type' || nearest(word, known) !== undefined
+}
+
+function wrongWord(
+  { name, operator, value }: Matcher,
+  word: string,
+  known: readonly string[],
+): Pick<Finding, 'problem' | 'remedy'> {
+  const isPart = word !== value
+  const effect = operator.startsWith('!') ? 'excludes nothing' : 'never matches'
+  const problem = `${isPart ? `"${word}" in it ` : ''}${effect}: ${absence(name, word)}`
+  const words = known.filter((one) => one !== '').map(sayableKey)
+  return { problem, remedy: suggestion(word, words, 'there are') }
+}
+
+function absence(name: string, word: string): string {
+  const isOwn = (eventNames as readonly string[]).includes(name)
+  return isOwn ? `there is no ${name} "${word}"` : `no feed has the label ${name}: "${word}"`
+}
+
+/** All matchers together: each may be met, and yet no event meets all. */
+function unmeetable({ matchers, feeds }: Met, path: Place): Finding[] {
+  const isMet =
+    feeds.length > 0 &&
+    ['severity', 'kind', 'type', 'source'].every((name) => {
+      const words = possibleWords(name, matchers)
+      return words === undefined || words.some((word) => allOn(name, matchers, [word]))
+    })
+  if (isMet || matchers.length === 0) return []
+  const problem = 'never matches: no event can meet all of its matchers, and of those above it'
+  return [{ path, problem, remedy: 'correct the matchers, or remove it' }]
+}
+
+type Feed = Config['feeds'][number]
+
+const ofEvents = new Set<string>(eventNames.filter((name) => name !== 'account' && name !== 'feed'))
+
+function isOfFeed({ name }: Matcher): boolean {
+  return !ofEvents.has(name)
+}
+
+/** By what all events of a feed have in common: its name, its account, its labels. */
+function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]): boolean {
+  const fields: Record<string, string> = { feed: name, account }
+  return matchers
+    .filter(isOfFeed)
+    .every((matcher) => matcher.matches([fields[matcher.name] ?? labelIn(labels, matcher.name)]))
+}
+
+/** Of what an event has exactly one of. `source` and `type` are open: known only where they are compared. */
+function possibleWords(name: string, matchers: readonly Matcher[]): string[] | undefined {
+  const named = matchers
+    .filter((matcher) => matcher.name === name && matcher.operator === '=')
+    .map(({ value }) => value)
+  if (name === 'kind') return kinds
+  if (name === 'severity') return [...severities, anotherWord, ...named]
+  return named.length > 0 ? named : undefined
+}
+
+/** Stands for a severity that this version does not know. */
+const anotherWord = '\0'
+
+function allOn(name: string, matchers: readonly Matcher[], values: readonly string[]): boolean {
+  return matchers.every((matcher) => matcher.name !== name || matcher.matches(values))
+}
+
+/** Whether whatever meets `given` meets the matcher too. In doubt it does not. */
+function isImplied(matcher: Matcher, { matchers: given, feeds }: Met): boolean {
+  const { name } = matcher
+  if (given.some((one) => isSame(one, matcher))) return true
+  if (isOfFeed(matcher))
+    return feeds.length > 0 && feeds.every((feed) => meetsFeed(feed, [matcher]))
+  if (name === 'identifier' || name === 'tag') return isImpliedOfSeveral(matcher, given)
+  const words = possibleWords(name, given)?.filter((word) => allOn(name, given, [word])) ?? []
+  return words.length > 0 && words.every((word) => matcher.matches([word]))
+}
+
+/** An event has several: that one of them fits is known, that none does is not. */
+function isImpliedOfSeveral(matcher: Matcher, given: readonly Matcher[]): boolean {
+  if (matcher.operator !== '=' && matcher.operator !== '=~') return false
+  return given.some(
+    ({ name, operator, value }) =>
+      name === matcher.name && operator === '=' && matcher.matches([value]),
+  )
+}
+
+function isSame(one: Matcher, other: Matcher): boolean {
+  return one.name === other.name && one.operator === other.operator && one.value === other.value
+}

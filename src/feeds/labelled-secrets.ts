@@ -1,0 +1,551 @@
+/**
+ * Secrets that follow a label: `Password: …`, `DB_PASSWORD=…`, `"apiKey": "…"`, `пароль — …`.
+ * Unquoted, a phrase goes on to the end of its line, since a password may hold spaces, quotes, commas
+ * and ampersands; a token goes on to white space. What ends either earlier: the closing quote, the `&` of
+ * a query string, the bracket around the pair, and, where a line holds several labelled fields, the next label.
+ */
+import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
+import type { Span } from './secret-shapes.ts'
+
+interface Found extends Label {
+  name: string
+  nameAt: number
+  separator: string
+  /** Nothing stands between name, separator and value. */
+  isTight: boolean
+  valueAt: number
+  /** The bracket around it that is still open on its line: `{`, `(` or `[`. */
+  bracket: string
+  /** No other label stands before it on its line. */
+  isFirst: boolean
+  /** The label before it, at most some lines up, says who or where. */
+  followsContext: boolean
+}
+
+/** Where labelled secrets stand; of a `tag` (`token:github`) a name with a colon is no label. Linear. */
+export function labelledSpans(text: string, isTag = false): Span[] {
+  const labels = findLabels(text).filter(
+    ({ separator, isTight }) => !(isTag && isTight && separator === ':'),
+  )
+  const lines = lineEnds(text)
+  const spans: Span[] = []
+  let done = 0
+  labels.forEach((label, at) => {
+    if (label.kind === 'context' || label.nameAt < done) return
+    const span = secretAfter(text, label, { next: labels[at + 1], lineEnd: lines(label.valueAt) })
+    if (span === null) return
+    spans.push(span)
+    done = span.to
+  })
+  return spans
+}
+
+const separators =
+  /=>|->|:=|={1,3}|:{1,2}|[：＝→⇒是为為は은는]|(?<=\S)[ \t](?:(?:is|was|es|ist|est|это)(?:[ \t]?[:：]|(?=[ \t]))|[-–—|](?=[ \t]))|\((?=["'`])|[|\t]|%3[AD]/giu
+const separatorWord = /^[ \t]\p{L}+$/u
+const spokenByCjk = /^[是为為は은는]$/u
+
+function findLabels(text: string): Found[] {
+  const found: Found[] = []
+  const brackets = openBrackets(text)
+  let lineStart = 0
+  let scanned = 0
+  let lineOfLast = -1
+  for (const match of text.matchAll(separators)) {
+    const at = match.index
+    const separator = match[0].trim()
+    const near = nameBefore(text, at)
+    const name = near === null || near.kind === 'context' ? (nameFarBefore(text, at) ?? near) : near
+    if (name === null) continue
+    const isLoose = /^(?:[-–—|]|)$/u.test(separator)
+    if ((isLoose || spokenByCjk.test(separator)) && (name.weak || name.kind !== 'phrase')) continue
+    if (separatorWord.test(match[0]) && name.kind === 'context') continue
+    const valueAt = skipSpaces(text, at + match[0].length)
+    const last = found.at(-1)
+    lineStart = Math.max(lineStart, lastLineStart(text, scanned, name.nameAt))
+    scanned = name.nameAt
+    found.push({
+      ...name,
+      separator: readSeparator(match[0]),
+      isTight: name.end === at && valueAt === at + match[0].length,
+      valueAt,
+      bracket: brackets(name.nameAt),
+      isFirst: lineOfLast !== lineStart,
+      followsContext: last?.kind === 'context' && name.nameAt - last.valueAt < 300,
+    })
+    lineOfLast = lineStart
+  }
+  return found
+}
+
+/** Verbs are `is` in English, `ist` in other languages, of which no list of common words is at hand. */
+function readSeparator(written: string): string {
+  const separator = written.trim()
+  if (!separatorWord.test(written)) return separator
+  return /^(?:is|was)$/iu.test(separator) ? 'is' : 'ist'
+}
+
+interface Name extends Label {
+  name: string
+  nameAt: number
+  /** Where it ends, quotes around it not counted. */
+  end: number
+}
+
+const nameCharacter = /[\p{L}\p{M}\p{N}_$.-]/u
+const around = new Set('"\'`*_~]})>”’»」』\\;')
+const longestName = 40
+
+/** The label that stands before a separator, whatever closes it: `"name"`, `[name]`, `name (in words)`. */
+function nameBefore(text: string, separatorAt: number): Name | null {
+  let end = separatorAt
+  const back = (limit: number, test: (character: string) => boolean): void => {
+    for (let left = limit; left > 0 && end > 0 && test(text.charAt(end - 1)); left -= 1) end -= 1
+  }
+  const isSpace = (character: string): boolean => character === ' ' || character === '\t'
+  back(4, isSpace)
+  const closed = end
+  back(6, (character) => around.has(character))
+  if (text.startsWith('&quot;', end - 5) || text.startsWith('%22', end - 3)) end -= 5
+  const plain = nameEndingAt(text, end)
+  if (plain !== null || text[closed - 1] !== ')') return plain
+  const open = text.lastIndexOf('(', closed)
+  if (open === -1 || closed - open > 40) return null
+  end = open
+  back(1, isSpace)
+  return nameEndingAt(text, end)
+}
+
+const farName =
+  /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do)(?: [^:=<>\n.\s]{1,20}){1,2}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
+
+/** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
+function nameFarBefore(text: string, separatorAt: number): Name | null {
+  if (!/[:=>-]/u.test(text.charAt(separatorAt))) return null
+  const before = text.slice(Math.max(0, separatorAt - 60), separatorAt)
+  if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre/iu.test(before)) return null
+  const match = farName.exec(before)
+  if (match === null) return null
+  const name = match[1] ?? ''
+  const nameAt = separatorAt - before.length + match.index + match[0].indexOf(name)
+  return { kind: 'phrase', weak: false, name, nameAt, end: separatorAt - 1 }
+}
+
+function nameEndingAt(text: string, end: number): Name | null {
+  const words: string[] = []
+  let at = end
+  let best: Name | null = null
+  for (let count = 0; count < 3; count += 1) {
+    const from = wordStart(text, at)
+    if (from === at) break
+    words.unshift(text.slice(from, at))
+    const label = labelAt(words)
+    if (label !== null && (best === null || (label.kind !== 'context' && !label.weak))) {
+      best = { ...label, name: words.join(' '), nameAt: from, end }
+      if (label.kind !== 'context' && !label.weak) break
+    }
+    const gap = text[from - 1]
+    if (gap !== ' ' && gap !== '\u00A0') break
+    at = from - 1
+  }
+  return best
+}
+
+/** Bounded, so that a long word is not read again for every separator in it. */
+function wordStart(text: string, end: number): number {
+  let from = end
+  while (from > 0 && end - from < longestName && isOfName(text.charCodeAt(from - 1))) from -= 1
+  return from
+}
+
+/** Whether a code unit is of a name: 1 yes, 2 no, 0 not looked up yet. */
+const ofName = new Uint8Array(65_536)
+
+function isOfName(code: number): boolean {
+  ofName[code] ||= nameCharacter.test(String.fromCharCode(code)) ? 1 : 2
+  return ofName[code] === 1
+}
+
+const lineBreak = /[\n\r\u2028\u2029\v\f]/gu
+
+/** Gives for a position the end of its line; positions must grow. */
+function lineEnds(text: string): (at: number) => number {
+  let known = -1
+  return (at) => {
+    if (at <= known) return known
+    lineBreak.lastIndex = at
+    known = lineBreak.exec(text)?.index ?? text.length
+    return known
+  }
+}
+
+/** The start of the line of `to`, where `from` is on it or before it; 0 where no line begins between. */
+function lastLineStart(text: string, from: number, to: number): number {
+  for (let at = to; at > from; at -= 1)
+    if (/[\n\r\u2028\u2029\v\f]/u.test(text.charAt(at - 1))) return at
+  return 0
+}
+
+const closers: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']' }
+
+/** Gives for a position the innermost bracket that is open on its line; positions must grow. */
+function openBrackets(text: string): (at: number) => string {
+  let open: string[] = []
+  let scanned = 0
+  return (at) => {
+    for (; scanned < at; scanned += 1) {
+      const character = text.charAt(scanned)
+      if (character === '\n') open = []
+      else if (character in closers) open.push(character)
+      else if (open.length > 0 && character === closers[open.at(-1) ?? '']) open.pop()
+    }
+    return open.at(-1) ?? ''
+  }
+}
+
+const spaces = /[ \t\u00A0]*/uy
+
+function skipSpaces(text: string, at: number): number {
+  spaces.lastIndex = at
+  return at + (spaces.exec(text)?.[0].length ?? 0)
+}
+
+interface Near {
+  next: Found | undefined
+  lineEnd: number
+}
+
+/** Where a value is longer, it goes on to the end of its line. */
+const longestLook = 1_000
+
+const markup =
+  /(?:[*_~]{1,3}(?=\s)|<\/?(?:b|strong|i|em|u|code|span|td|th|p|div|font|pre)>)[ \t]*/uy
+
+function secretAfter(text: string, label: Found, near: Near): Span | null {
+  const { lineEnd } = near
+  const from = valueStart(text, label)
+  if (from >= lineEnd || isBlockMark(text.slice(from, Math.min(lineEnd, from + 4)))) {
+    return onNextLine(text, label, near)
+  }
+  if (near.next?.nameAt === from && /^[-–—|]?$/u.test(label.separator)) return null
+  const quoted = quotedValue(text, from, lineEnd)
+  const isQuoted = quoted !== null && !goesOnAfter(text, quoted, { label, near })
+  const span = isQuoted ? quoted : trimmed(text, from, unquotedEnd(text, from, { label, near }))
+  if (span === null || !isSecret(text, span, { label, isQuoted })) return null
+  return label.kind === 'cookie' ? { ...span, hidden: true } : afterScheme(text, span, label)
+}
+
+/** Behind `**` and tags, as in `**Password:** …` and `<b>Password:</b> …`. */
+function valueStart(text: string, { valueAt }: Found): number {
+  markup.lastIndex = valueAt
+  return valueAt + (markup.exec(text)?.[0].length ?? 0)
+}
+
+/** `password: |`, in YAML, begins a block. */
+function isBlockMark(start: string): boolean {
+  return /^[|>][+-]?\d?$/u.test(start.trim())
+}
+
+/** `Authorization: Bearer …`: the scheme stays. */
+function afterScheme(text: string, span: Span, label: Found): Span {
+  if (!isScheme(label)) return span
+  const [scheme = ''] =
+    /^[A-Za-z][A-Za-z0-9-]{1,20} +(?=\S)/u.exec(text.slice(span.from, span.from + 40)) ?? []
+  return { ...span, from: Math.min(span.from + scheme.length, span.to - 1) }
+}
+
+const quotes: readonly [string, string][] = [
+  ['"""', '"""'],
+  ["'''", "'''"],
+  ['\\\\"', '\\\\"'],
+  ['\\"', '\\"'],
+  ["\\'", "\\'"],
+  ['"', '"'],
+  ["'", "'"],
+  ['`', '`'],
+  ['“', '”'],
+  ['„', '“'],
+  ['«', '»'],
+  ['‘', '’'],
+  ['「', '」'],
+  ['『', '』'],
+  ['&quot;', '&quot;'],
+  ['&#39;', '&#39;'],
+  ['&#34;', '&#34;'],
+  ['%22', '%22'],
+]
+
+interface Quoted extends Span {
+  /** Behind the closing quote. */
+  end: number
+}
+
+/** What stands between quotes; null where no quote begins, or none ends on this line. */
+function quotedValue(text: string, at: number, lineEnd: number): Quoted | null {
+  const [open, close] = quotes.find(([mark]) => text.startsWith(mark, at)) ?? ['', '']
+  if (open === '') return null
+  const from = at + open.length
+  const to = closingQuote(text, { from, lineEnd: Math.min(lineEnd, from + longestLook), close })
+  return to === -1 ? null : { from, to, end: to + close.length }
+}
+
+const mostQuotes = 20
+
+/** Quotes within a quotation: `"say "hi" bob"`, `'it's me'`, `"a""b"`, `"a\"b"`. */
+function closingQuote(
+  text: string,
+  { from, lineEnd, close }: { from: number; lineEnd: number; close: string },
+): number {
+  let depth = 0
+  let left = mostQuotes
+  for (let at = text.indexOf(close, from); at !== -1 && at < lineEnd && left > 0; left -= 1) {
+    const after = text[at + close.length] ?? '\n'
+    const before = text[at - 1] ?? ''
+    const isDoubled = close.length === 1 && after === close && at > from
+    if (close.length === 1 && isEscaped(text, at, from)) {
+      at = text.indexOf(close, at + 1)
+      continue
+    }
+    if (isDoubled && !/[\s,;:)}\]]/u.test(text[at + 2] ?? ' ')) {
+      at = text.indexOf(close, at + 2)
+      continue
+    }
+    if (/[\s,;:)}\]>|&#./?!\\<"'…%]/u.test(after)) {
+      if (depth === 0) return at
+      depth -= 1
+    } else if (/\s/u.test(before)) depth += 1
+    at = text.indexOf(close, at + close.length)
+  }
+  return -1
+}
+
+function isEscaped(text: string, at: number, from: number): boolean {
+  let slashes = 0
+  while (at - slashes > from && slashes < 8 && text[at - slashes - 1] === '\\') slashes += 1
+  return slashes % 2 === 1
+}
+
+/** `Password: "hello" world`: the quotes are part of the password, as nothing but a label speaks after it. */
+function goesOnAfter(
+  text: string,
+  { end }: Quoted,
+  { label, near: { next, lineEnd } }: { label: Found; near: Near },
+): boolean {
+  if (!label.isFirst || label.isTight || label.separator !== ':') return false
+  if (label.bracket !== '' || (next !== undefined && next.nameAt < lineEnd)) return false
+  return /^ +[\p{L}\p{N}]/u.test(text.slice(end, Math.min(lineEnd, end + 20)))
+}
+
+/** Where an unquoted value ends. */
+function unquotedEnd(
+  text: string,
+  from: number,
+  { label, near }: { label: Found; near: Near },
+): number {
+  const next = nextLabelEnd(text, label, near)
+  const limit = next >= from ? next : near.lineEnd
+  const rest = text.slice(from, Math.min(limit, from + longestLook))
+  const offsets = [
+    bracketEnd(rest, label.bracket),
+    rest.search(/(?<=.)<(?:br|\/[a-z])/iu),
+    /^[|]?$/u.test(label.separator) ? rest.search(/(?<=.)(?:[ \t]\||\||\t)/u) : -1,
+    label.kind === 'token' && !isScheme(label) ? wordLength(text.slice(from, limit)) : -1,
+    /^ist?$/u.test(label.separator) ? sentenceLength(rest) : -1,
+    isCommand(label, rest) ? rest.search(/\s|$/u) : -1,
+  ]
+  const query = queryEnd(text, from, label)
+  if (query !== -1) return Math.min(limit, query)
+  return Math.min(
+    limit,
+    ...offsets.filter((offset) => offset !== -1).map((offset) => from + offset),
+    ...[enclosingQuoteEnd(text, from, { label, lineEnd: limit })].filter((end) => end >= from),
+  )
+}
+
+/** `login: x password: y host: w`: the label that ends the value; -1: none does. */
+function nextLabelEnd(text: string, label: Found, { next, lineEnd }: Near): number {
+  if (next === undefined || next.nameAt > lineEnd || next.nameAt < label.valueAt) return -1
+  let at = next.nameAt
+  const isOpening = (character: string): boolean => /["'`*_([{<$-]/u.test(character)
+  while (at > label.valueAt && isOpening(text.charAt(at - 1))) at -= 1
+  const before = text.slice(Math.max(label.valueAt, at - 12), at)
+  if (/(?:[|;,\t]|\\[nrt]|<br ?\/?>|[ \t]{2,}|[ \t][-–—/•·][ \t])[ \t]*$/iu.test(before))
+    return trimBack(text, at)
+  if (next.isTight && /[&;]$/u.test(before) && label.isTight) return trimBack(text, at)
+  const isSoft = /\s$/u.test(before)
+  const isDump = !label.isFirst || (label.isTight && next.isTight && next.separator === '=')
+  return isSoft && isDump ? trimBack(text, at) : -1
+}
+
+function trimBack(text: string, at: number): number {
+  const before = text.slice(Math.max(0, at - 12), at)
+  return (
+    at -
+    (before.length - before.replace(/(?:[\s|;,&]|\\[nrt]|<br ?\/?>|\s[-–—/•·])+$/iu, '').length)
+  )
+}
+
+/** `?password=…&`: only there does `&` end a secret. */
+function queryEnd(text: string, from: number, { nameAt, isTight, separator }: Found): number {
+  if (!isTight || separator !== '=') return -1
+  const before = text.slice(Math.max(0, nameAt - 40), nameAt)
+  if (!/[?&](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
+  const end = text.slice(from, from + 4_000).search(/[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/u)
+  return end === -1 ? Math.min(from + 4_000, text.length) : from + end
+}
+
+/** `-H 'X-Api-Key: …'`, `-d "password=…"`, and a label within a text of JSON. */
+function enclosingQuoteEnd(
+  text: string,
+  from: number,
+  { label, lineEnd }: { label: Found; lineEnd: number },
+): number {
+  const quote = text[label.nameAt - 1] ?? ''
+  const isQuote = /["'`]/u.test(quote) && !text.slice(label.nameAt, label.valueAt).includes(quote)
+  const until = Math.min(lineEnd, from + longestLook)
+  if (isQuote) return closingQuote(text, { from, lineEnd: until, close: quote })
+  if (label.bracket !== '{' && label.bracket !== '[') return -1
+  const end = text.slice(from, until).search(/(?<!\\)"\s*[,}\]]/u)
+  return end === -1 ? -1 : from + end
+}
+
+/** The end of the pair within `{…}`, `(…)` or `[…]`. */
+function bracketEnd(rest: string, bracket: string): number {
+  if (bracket === '{') return rest.search(/,\s*["']?[\w$.-]{1,60}["']?\s*[:=]|\}(?=[\s,;)\]}]|$)/u)
+  if (bracket === '(') return rest.search(/\)(?=[\s.,;:!?]|$)|,\s*[\w$.-]{1,60}\s*=/u)
+  return bracket === '[' ? rest.search(/\](?=[\s.,;:)}\]]|$)/u) : -1
+}
+
+function wordLength(rest: string): number {
+  const [word = ''] = /^[^\s"'`<>]+/u.exec(rest) ?? []
+  return word.replace(/[,;.)\]}…|]+$/u, '').length || rest.length
+}
+
+function sentenceLength(rest: string): number {
+  const end = rest.search(/[.!?]\s+\p{Lu}|,\s\p{Ll}/u)
+  return end === -1 ? rest.length : end
+}
+
+/** `PGPASSWORD=… psql -h db`: an assignment before a command ends where its word does. */
+function isCommand({ isTight, separator, name }: Found, rest: string): boolean {
+  if (!isTight || separator !== '=') return false
+  if (name.startsWith('-') && /^\S+\s/u.test(rest)) return true
+  return /^\S+[ \t]+(?:psql|pg_\w+|mysql\w*|mongo\w*|redis-cli|curl|wget|ssh|scp|rsync|docker|kubectl|helm|node|npm|python3?|ansible\S*|terraform|aws|gcloud|az|git|java|make|\.\/|\\$|&&|;)/u.test(
+    rest,
+  )
+}
+
+function isScheme({ name }: Found): boolean {
+  return /authorization$/iu.test(name)
+}
+
+function trimmed(text: string, from: number, to: number): Span | null {
+  const value = text.slice(from, to)
+  const length = value.trimEnd().length
+  return length === 0 ? null : { from, to: from + length }
+}
+
+/** `Password:` alone on its line, the word below it. */
+function onNextLine(text: string, label: Found, { next, lineEnd }: Near): Span | null {
+  if (label.weak || label.kind !== 'phrase' || /^[-–—|]?$/u.test(label.separator)) return null
+  const [, gap = '', word = ''] =
+    /^((?:[ \t]*[\r\n]{1,2}){1,2}[ \t]*(?:`{3}\w*[\r\n]{1,2})?)([^\r\n]+)/u.exec(
+      text.slice(lineEnd, lineEnd + 1_000),
+    ) ?? []
+  const from = lineEnd + gap.length
+  if (word === '' || (next !== undefined && next.nameAt < from + word.length)) return null
+  const value = word.trimEnd()
+  const isAlone = !/\s/u.test(value) || (value.split(/\s+/u).length <= 4 && looksSecret(value))
+  const span = { from, to: from + value.length }
+  return isAlone && !/[:：]$|:\/\//u.test(value) && isSecret(text, span, { label, isQuoted: false })
+    ? span
+    : null
+}
+
+const placeholder =
+  /^(?:null|none|nil|n\/?a|undefined|true|false|yes|no|empty|blank|unknown|not set|unset|redacted|hidden|masked|removed|required|optional|string|str|text|int|integer|number|bool(?:ean)?|any|bytes|(?:var)?char\(\d+\)|\*+|•+|x{3,}|\.{3,}|…|[-–—_]+|\?+|\[[\p{L} _-]{0,30}\]|<[\p{L} _-]{1,40}>|\((?:redacted|hidden|none|empty|not set|optional|required)\))[,;.)"'}\]]*$/iu
+const template =
+  /^(?:\$\{{1,2}[^{}]{0,80}\}{1,2}|\{\{[^{}]{0,80}\}\}|%\(\w{1,30}\)s|%[sdv]|%[A-Z_]{3,40}%|\$\([^()]{0,80}\)|\$[A-Z][A-Z0-9_]{2,60}|#\{[^{}]{0,80}\}|\$\d|\$_[A-Z]{3,8}\[.{0,40}\]|!(?:Ref|Sub|GetAtt|vault|secret)\b.{0,80})[,;)"'}]*$/u
+const expression =
+  /^(?:(?:process\.env|os\.|env\.|req(?:uest)?\.|res(?:ponse)?\.|self\.|this\.|config\.|settings\.|args\.|options\.|params[.[]|user\.|form\.|ctx\.|data\.|input\(|getpass|Environment\.|System\.|models\.|forms\.|serializers\.|fields\.|sa\.|db\.|z\.|Joi\.|yup\.|secrets\.|vault\.|var\.|local\.|module\.|data\.|await |new |function|\(\) ?=>|lambda\b)[\w.[\]'"(){}$,=:* -]{0,120}|[a-z_]\w{0,40}(?:\.\w{1,40}){0,4}\((?:[\w., =*'"[\]-]{0,80})\)[;,]|[a-z]\w{0,40}\((?:[\w.]{0,40})\))[;,)]*$/u
+const variable = /^[:@$]{1,2}([A-Za-z_]\w{0,40})[,;)]*$/u
+const rule =
+  /^(?:(?:must|should|shall|has to|have to|needs? to|at least|at most|min(?:imum)?|max(?:imum)?|cannot|can't|can not|please|click|forgot|enter|see|read|how|why|what|where|when|who)\s|(?:(?:was|has been|is|not)\s)?(?:changed|expired|reset|rotated|leaked|compromised|exposed|stolen|incorrect|wrong|invalid|correct|required|updated|accepted|rejected|encrypted|hashed|stored|same as)\b)[\p{L}\s.,;:!?'’()–—/-]*\d{0,3}[\p{L}\s.,;:!?'’()–—/-]*$/iu
+const counted = /^\d[\d.,  ]{0,12}[kKmM]?\+?\s*(?:$|[|,;)(/\]}]|[\p{L}])/u
+const maskedAlready = /^.?•{4}.?$/u
+
+function isSecret(
+  text: string,
+  span: Span,
+  { label, isQuoted }: { label: Found; isQuoted: boolean },
+): boolean {
+  const value = text.slice(span.from, Math.min(span.to, span.from + 300))
+  const isLong = span.to - span.from > 250
+  if (value.trim() === '' || maskedAlready.test(value) || isWindowsSid(value)) return false
+  if (!isLong && isPlaceholder(value)) return false
+  if (!isLong && !isQuoted && expression.test(value)) return false
+  const [, bound] = variable.exec(value) ?? []
+  if (bound !== undefined && secretKind(bound) !== null) return false
+  if (!isQuoted && isPlural(label.name) && counted.test(value)) return false
+  if (label.kind === 'cookie') return /[=\d]/u.test(value) || isQuoted
+  if (isScheme(label)) return /^\S+$|\s\S/u.test(value)
+  if (holdsDigits(label.name)) return /^[\d -]{3,12}$/u.test(value)
+  if (/^https?:\/\/[^\s@]+$/u.test(value) && !isQuoted) return false
+  if (label.separator === 'is') return isQuoted || isSaid(value)
+  if (label.separator === 'ist') return isQuoted || looksSecret(value)
+  if (!isQuoted && !isLong && label.separator === ':' && rule.test(value)) return false
+  if (/^[-–—|]?$/u.test(label.separator)) {
+    if (isLabelWord(value) || /^[\s|:-]+$/u.test(value)) return false
+    const isCell = label.separator === '' && label.isFirst
+    return isCell || looksSecret(value) || (!/\s/u.test(value) && !saidOf.test(value))
+  }
+  if (!label.weak || isQuoted || isAnnounced(text, label)) return true
+  if (label.followsContext && label.isFirst && label.kind === 'phrase') return true
+  return value.split(/\s+/u, label.kind === 'phrase' ? 6 : 1).some(looksSecret)
+}
+
+/** `?token=…`, `token=…`, `{token: …}`: written by machines. */
+function isAnnounced(text: string, { isTight, separator, nameAt, bracket }: Found): boolean {
+  if (bracket === '{') return true
+  return (
+    isTight && separator === '=' && !/\p{L}\s$/u.test(text.slice(Math.max(0, nameAt - 2), nameAt))
+  )
+}
+
+const saidOf =
+  /^(?:not|no|now|never|always|also|only|still|already|again|too|very|so|as|at|in|on|by|for|from|of|to|with|the|an?|this|that|your|my|his|her|their|our|its|one|all|any|same|wrong|incorrect|correct|invalid|valid|weak|strong|safe|secure|unsafe|short|long|easy|hard|simple|sent|set|shown|known|unknown|hidden|visible|plain|plaintext|reset|stolen|gone|lost|out|case|available|missing|empty|blank|optional|default|being|been|typed|given|written|kept|good|bad|old|new|important|there|here|what|why|how|where|when|because|if|more|less|than|up|down|[\p{L}-]+(?:ed|ing|ly|able|ible))(?=[\s.,;:!?]|$)/iu
+
+/** `the password is hunter2`, and not `the password is required`. */
+function isSaid(value: string): boolean {
+  const [word = ''] = value.split(/\s/u)
+  if (looksSecret(word)) return true
+  return /^[\p{L}]+[.!]?$/u.test(value) && word.length >= 4 && !saidOf.test(value)
+}
+
+/** Who, and no session. */
+export function isWindowsSid(value: string): boolean {
+  return /^S-1-\d+-[\d-]+$/u.test(value)
+}
+
+/** `Password` in a table's header, no secret. */
+export function isLabelWord(value: string): boolean {
+  return /^[\p{L}_ -]{1,30}$/u.test(value) && labelAt(value.trim().split(' ')) !== null
+}
+
+/** `null`, `${VARIABLE}`, `********`: stands where a secret would. */
+export function isPlaceholder(value: string): boolean {
+  return placeholder.test(value) || template.test(value)
+}
+
+/** Whether the first word is none of a language: digits among letters, symbols, capitals within, or very long. */
+export function looksSecret(value: string): boolean {
+  const [first = ''] = value.split(/\s/u)
+  const word = first.replaceAll(/^["'`(]+|["'`).,;:!?]+$/gu, '')
+  if (word.length < 4 || /^(?:https?:\/\/|www\.)/iu.test(word) || /^[\d.,:/-]+%?$/u.test(word))
+    return false
+  if (/^v?\d+(?:\.\d+)+/u.test(word)) return false
+  const hasDigit = /\d/u.test(word) && /\p{L}/u.test(word)
+  const hasSymbol = /[!#$%^&*+=?~|\\{}<>]/u.test(word) && /[\p{L}\d]/u.test(word)
+  const hasCapital = /\p{Ll}\p{Lu}/u.test(word) && word.length >= 8
+  return hasDigit || hasSymbol || hasCapital || word.length >= 24
+}

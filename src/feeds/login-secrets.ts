@@ -1,0 +1,203 @@
+/**
+ * Secrets that stand beside a login and have no label: `mail:secret`, `url:user:secret`,
+ * `scheme://user:secret@host`, lines of a combolist.
+ */
+import { labelAt } from './secret-names.ts'
+import { isLabelWord, looksSecret } from './labelled-secrets.ts'
+import type { Span } from './secret-shapes.ts'
+
+/** `isDump`: the text is a combolist or a stealer log, where one bare `user:secret` line is enough. */
+export function loginSpans(text: string, isDump = false): Span[] {
+  return [
+    ...pairSpans(text),
+    ...addressSpans(text),
+    ...(/[:;|\t]/u.test(text) ? lineSpans(text, isDump) : []),
+  ]
+}
+
+const email = String.raw`(?<![^\s:;|,"'<>/(=])[^\s:;|,@"'<>/(=]{1,64}@[^\s:;|,@"'<>/]{1,255}`
+const pair = new RegExp(
+  String.raw`(${email})((?:[ \t]{0,2}[:;|][ \t]{0,2}|,|\t|[ \t]{0,2}(?:->|=>|/)[ \t]{0,2}))(?!\/\/)([^\s])`,
+  'gu',
+)
+const address = /^["'(<]?[^\s@:]{1,64}@[^\s@:]{1,64}\.\p{L}{2,}|^(?:https?:)?\/\/|^www\./iu
+const prose = /^\p{L}[\p{L}'’]*[,.]?(?:\s+\p{L}[\p{L}'’-]*[,.!?]?){2,}/u
+const time = /^(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{2,4}|\d\d?:\d\d)(?=[\sT:,.]|$)/u
+
+/** `mail:secret`: at the start of a line to its end, since a secret may hold spaces; elsewhere the word. */
+function pairSpans(text: string): Span[] {
+  const spans: Span[] = []
+  let done = 0
+  for (const match of text.matchAll(pair)) {
+    const delimiter = match[2] ?? ''
+    const from = match.index + match[0].length - 1
+    if (from < done) continue
+    const line = lineFrom(text, from)
+    const isSpaced = /\s/u.test(delimiter) && delimiter !== '\t'
+    const isLeading =
+      /(?:^|[\n\r])[ \t>*•\-\d.)#["'(]{0,12}(?:(?:https?|android|ftp):\/\/[^\s]{1,300}[\s:;|,])?$/u.test(
+        text.slice(Math.max(0, match.index - 340), match.index),
+      )
+    const [word = ''] = /^\S+/u.exec(line) ?? []
+    if (delimiter === ':' && !isLeading && /^(?:\/|~)/u.test(word)) continue
+    if (
+      (match[1] ?? '').startsWith('git@') ||
+      (delimiter === ',' && /^\+?\d[\d ()-]{4,}$/u.test(word))
+    )
+      continue
+    if (address.test(word) || time.test(line) || isLabelled(line)) continue
+    if (/:\/\/[^\s/]{0,200}$/u.test(text.slice(Math.max(0, match.index - 210), match.index)))
+      continue
+    if (isSpaced && (prose.test(line) || (delimiter.trim() !== ':' && !isLeading))) continue
+    if (delimiter.trim() === '/' && !looksSecret(word)) continue
+    const value = isLeading && !isQuotedIn(text, match.index) ? upToAddress(line) : wordOf(word)
+    done = from + value.length
+    if (value !== '') spans.push({ from, to: done })
+  }
+  return spans
+}
+
+function lineFrom(text: string, from: number): string {
+  const line = text.slice(from, from + 4_000)
+  const end = line.search(/[\n\r\u2028\u2029]/u)
+  return (end === -1 ? line : line.slice(0, end)).trimEnd()
+}
+
+/** `mail | Password: …` is for the label. */
+function isLabelled(line: string): boolean {
+  const [, name = ''] = /^["']?([\p{L}_-]{1,30})["']?\s?[:=]/u.exec(line) ?? []
+  return name !== '' && labelAt([name]) !== null
+}
+
+function isQuotedIn(text: string, at: number): boolean {
+  return /["'`(]/u.test(text[at - 1] ?? '')
+}
+
+/** The address behind a secret stays: `mail:secret:https://…`. */
+function upToAddress(line: string): string {
+  const at = line.search(/[\s:;|,]+https?:\/\//u)
+  return at > 0 ? line.slice(0, at) : line
+}
+
+function wordOf(word: string): string {
+  return word.replace(/["'`)\]}>]+[,;.]?$/u, '')
+}
+
+const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,400})/gu
+const tokenUserinfo = /:\/\/([^\s:/@"'<>]{20,200})@/gu
+const bareUserinfo =
+  /(?<![^\s"'(])([\w.-]{1,64}):([^\s@:"'<>]{3,100})@((?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b)/gu
+
+/** `scheme://user:secret@host`, the secret with `/` and `@` within. */
+function addressSpans(text: string): Span[] {
+  const inUrls = [...text.matchAll(userinfo)].flatMap(
+    ({ index, 0: whole, 1: user = '', 2: rest = '' }): Span[] => {
+      const from = index + 3 + user.length + 1
+      const length = secretLength(rest, index + whole.length === text.length)
+      return length > 0 ? [{ from, to: from + length }] : []
+    },
+  )
+  const tokens = [...text.matchAll(tokenUserinfo)].flatMap(({ index, 1: token = '' }): Span[] =>
+    /\d/u.test(token) && /\p{L}/u.test(token) && !token.includes('.')
+      ? [{ from: index + 3, to: index + 3 + token.length }]
+      : [],
+  )
+  const bare = [...text.matchAll(bareUserinfo)].map(({ index, 1: user = '', 2: secret = '' }) => ({
+    from: index + user.length + 1,
+    to: index + user.length + 1 + secret.length,
+  }))
+  return [...inUrls, ...tokens, ...bare]
+}
+
+/** Of `secret@host/path?query`; 0 where it is a port. `isCut`: the text ends here, perhaps before the `@`. */
+function secretLength(rest: string, isCut: boolean): number {
+  const query = rest.search(/[?#]/u)
+  const near = query === -1 ? rest : rest.slice(0, query)
+  const at = near.includes('@') ? lastHostAt(near) : lastHostAt(rest)
+  if (at > 0) return at
+  if (!isCut || /^\d{1,5}(?:[/?#….]|$)/u.test(rest) || /^[^/]*\//u.test(rest)) return 0
+  return rest.replace(/[….,;)\]]+$/u, '').length
+}
+
+/** The last `@` that a host follows. */
+function lastHostAt(text: string): number {
+  for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
+    if (/^@(?:\[|[\p{L}\p{N}_])/u.test(text.slice(at, at + 2))) return at
+  }
+  return -1
+}
+
+/** `https://site.example/login:user:secret`, `site.example:8080:user:secret`, with `|`, `;`, `,` or a tab as well. */
+const sitePair =
+  /^((?:[ \t>*•"'-]|\d{1,5}[.)] ){0,6}(?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]{1,300}|(?=[^:/|;,\s]{0,255}[.@])[^:/|;,\s]{1,255})(?::\d{1,5})?(?:\/[^:|;,\s]{0,300})?([:|;,\t]|[ \t]{1,2}[:|][ \t]{1,2})[^:|;,\s]{1,100}\2)(?!\/\/)(.+)$/iu
+const siteInText =
+  /(?<![^\s"'(])((?:[a-z][a-z0-9+.-]{0,30}:\/\/)?(?=[^:/\s"'()<>]{1,255}[.@])[^:/\s"'()<>]{1,255}(?::\d{1,5})?(?:\/[^:\s]{0,300})?:[^:\s]{1,100}:)([^\s]+)/giu
+/** A line that is nothing but `user:secret`, the secret no port, time or address. */
+const bareLine =
+  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:]{1,100}):)(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
+const dumpLine =
+  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
+const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}[ \t]*$/u
+const commonUsers =
+  /^(?:admin|administrator|administrador|root|user|test|guest|postgres|mysql|sa|oracle|ubuntu|pi|support|operator|service|tomcat|manager|cisco|ftpuser|backup|demo)$/iu
+const portRecord = /^[^\s:]{1,255}:\d{2,5}:[^\s:]{1,100}:[^\s:]{1,100}:(.+)$/u
+
+function lineSpans(text: string, isDump: boolean): Span[] {
+  const spans: Span[] = []
+  const bare: { span: Span; isSure: boolean; hasSpaces: boolean }[] = []
+  let at = 0
+  for (const line of text.split(/[\n\r\u2028\u2029]/u)) {
+    const value = line.length <= 4_000 ? line.trimEnd() : ''
+    const site = /[.@]|:\/\//u.test(value) ? siteSecret(value) : null
+    if (site !== null) spans.push({ from: at + value.length - site.length, to: at + value.length })
+    const [, before = '', user = '', secret = ''] =
+      site === null ? ((isDump ? dumpLine : bareLine).exec(value) ?? []) : []
+    if (secret !== '' && !hostAndPort.test(value) && !isFormat(user, secret)) {
+      const from = at + before.length
+      bare.push({
+        span: { from, to: from + secret.trimEnd().length },
+        isSure: isDump || (commonUsers.test(user) && !/\s/u.test(secret) && secret.length >= 4),
+        hasSpaces: /\s/u.test(secret),
+      })
+    }
+    at += line.length + 1
+  }
+  const isList = bare.filter(({ hasSpaces }) => !hasSpaces).length >= 2
+  const pairs = bare
+    .filter(
+      ({ isSure, hasSpaces, span }) =>
+        isSure || (isList && (!hasSpaces || looksSecret(text.slice(span.from, span.to)))),
+    )
+    .map(({ span }) => span)
+  const inText = [...text.matchAll(siteInText)].flatMap(
+    ({ index, 1: before = '', 2: secret = '' }): Span[] => {
+      const value = wordOf(secret)
+      const isSecret =
+        value !== '' && !/^\d{1,2}(?::\d\d)?$/u.test(value) && !value.startsWith('//')
+      return isSecret
+        ? [{ from: index + before.length, to: index + before.length + value.length }]
+        : []
+    },
+  )
+  return [...spans, ...pairs, ...inText]
+}
+
+/** The last member of a line such as `url:user:secret` or `host:5432:database:user:secret`; null: it is none. */
+function siteSecret(line: string): string | null {
+  const record = portRecord.exec(line)?.[1]
+  if (record !== undefined) return record
+  const [, , delimiter = '', secret = ''] = sitePair.exec(line) ?? []
+  if (secret === '' || address.test(secret) || time.test(secret)) return null
+  if (delimiter === ',' && /,/u.test(secret)) return null
+  // scheme://user:secret@host, the secret with a colon
+  if (/:\/\/[^./:@]{0,100}:[^\s]*@/u.test(line)) return null
+  return /^\d{1,5}$/u.test(secret) && /^\s*[^\s/]+:\d+:/u.test(line) ? null : secret.trimEnd()
+}
+
+/** `login:password` tells how a list is written; `Title:words` and `Host:name` hold no secret. */
+function isFormat(user: string, secret: string): boolean {
+  const label = labelAt([user])
+  if (label !== null && label.kind !== 'context') return true
+  if (label !== null && !commonUsers.test(user)) return true
+  return label !== null && isLabelWord(secret)
+}

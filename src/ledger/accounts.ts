@@ -1,0 +1,259 @@
+/**
+ * The registry of accounts: every account that ever had a book, whether a configuration still has it or
+ * not. What was taken in is delivered, counted and shown, whoever took it in.
+ */
+import { ownFeed } from '../events/own-feed.ts'
+import type { Keys } from '../redis/keys.ts'
+import { holdLease, releaseLease } from '../redis/lease.ts'
+import { masterIds, scanKeys, scanNode, type MasterId } from '../redis/nodes.ts'
+import type { Redis } from '../redis/connection.ts'
+import { pendingOf, readAccounting } from './accounting.ts'
+import { reopenBook, type Book, type BookOptions } from './book.ts'
+import { countDeadLetters } from './dead-letters.ts'
+import { sinksOf } from './due.ts'
+import { countQuarantined } from './quarantine.ts'
+
+export interface AccountEntry {
+  name: string
+  /** When its book was first opened, or found by the look at what an older version left; ms. */
+  sinceMs: number
+  /** When a daemon last had it in its configuration, ms; undefined: none ever said so. */
+  configuredMs: number | undefined
+  /** What the configuration said of it then. */
+  facts: AccountFacts | undefined
+  /** An operator discards it: its book is opened by nobody else any more. */
+  discarding: { atMs: number; by: string } | undefined
+}
+
+/** By which a renamed account is recognised. */
+export interface AccountFacts {
+  baseUrl: string
+  /** A fingerprint of API key, tenant and base URL; left out where the key could not be read. */
+  key?: string
+  feeds: string[]
+}
+
+interface Place {
+  redis: Redis
+  keys: Keys
+}
+
+/** Sorted by name. */
+export async function readAccounts({ redis, keys }: Place): Promise<AccountEntry[]> {
+  const fields = await redis.hgetall(keys.shared('accounts'))
+  const names = new Set(Object.keys(fields).map((field) => field.split('|')[0] ?? ''))
+  return [...names].toSorted().map((name) => {
+    const text = (what: string): string | undefined => fields[`${name}|${what}`]
+    const configured = text('configured')
+    return {
+      name,
+      sinceMs: Number(text('since') ?? 0),
+      configuredMs: configured === undefined ? undefined : Number(configured),
+      facts: JSON.parse(text('facts') ?? 'null') ?? undefined,
+      discarding: JSON.parse(text('discarding') ?? 'null') ?? undefined,
+    }
+  })
+}
+
+async function isDiscarding({ redis, keys }: Place, account: string): Promise<boolean> {
+  return (await redis.hexists(keys.shared('accounts'), `${account}|discarding`)) === 1
+}
+
+/** What a daemon says of the accounts that its configuration has, at its start. */
+export async function noteFacts(
+  { redis, keys }: Place,
+  accounts: ReadonlyMap<string, AccountFacts>,
+): Promise<void> {
+  const fields = [...accounts].map(([name, facts]) => [`${name}|facts`, JSON.stringify(facts)])
+  await redis.hset(keys.shared('accounts'), Object.fromEntries(fields))
+}
+
+/** And what it says again and again: that it has them. */
+export async function noteConfigured(
+  { redis, keys }: Place,
+  accounts: readonly string[],
+): Promise<void> {
+  const nowMs = String(await timeOf(redis))
+  const fields = accounts.map((name) => [`${name}|configured`, nowMs])
+  await redis.hset(keys.shared('accounts'), Object.fromEntries(fields))
+  // one that came back while it was being discarded stays: the command looks before each step
+  await redis.hdel(keys.shared('accounts'), ...accounts.map((name) => `${name}|discarding`))
+}
+
+/** From here on its book is closed to all but the command that discards it. */
+export async function noteDiscarding(
+  { redis, keys }: Place,
+  account: string,
+  by: string,
+): Promise<void> {
+  const mark = JSON.stringify({ atMs: await timeOf(redis), by })
+  await redis.hset(keys.shared('accounts'), `${account}|discarding`, mark)
+}
+
+async function forgetAccount({ redis, keys }: Place, account: string): Promise<void> {
+  const fields = ['since', 'configured', 'facts', 'discarding'].map((what) => `${account}|${what}`)
+  await redis.hdel(keys.shared('accounts'), ...fields)
+}
+
+async function timeOf(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+}
+
+/** The books of registered accounts that `configured` has not; none of an account that is being discarded. */
+export async function openLeftBooks(
+  place: Omit<BookOptions, 'account'>,
+  configured: readonly string[],
+): Promise<Book[]> {
+  const entries = await readAccounts(place)
+  const left = entries.filter(({ name, discarding }) => !configured.includes(name) && !discarding)
+  const books = await Promise.all(left.map(({ name }) => reopenBook({ ...place, account: name })))
+  return books.filter((book) => book !== undefined)
+}
+
+/** What an account has in the ledger. */
+export interface Holdings {
+  /** Items that are not final, by state; only states that occur. */
+  pending: Record<string, number>
+  pendingTotal: number
+  deadLetters: number
+  quarantined: number
+  /** The feeds that it ever had, without Tocsin's own. */
+  feeds: string[]
+}
+
+/** Items that are not final. */
+export async function countPending(book: Book): Promise<number> {
+  const { sinks } = await readAccounting(book)
+  return Object.values(sinks).reduce((sum, sink) => sum + pendingOf(sink), 0)
+}
+
+export async function readHoldings(book: Book): Promise<Holdings> {
+  const { feeds, sinks } = await readAccounting(book)
+  const pending: Record<string, number> = {}
+  for (const account of Object.values(sinks)) {
+    for (const [state, count] of Object.entries(account.pending)) {
+      if (count !== 0) pending[state] = (pending[state] ?? 0) + count
+    }
+  }
+  const letters = (await sinksOf(book)).map((sink) => countDeadLetters(book, sink))
+  return {
+    pending,
+    pendingTotal: Object.values(sinks).reduce((sum, sink) => sum + pendingOf(sink), 0),
+    deadLetters: (await Promise.all(letters)).reduce((sum, count) => sum + count, 0),
+    quarantined: Object.values(await countQuarantined(book)).reduce(
+      (sum, one) => sum + one.open,
+      0,
+    ),
+    feeds: Object.keys(feeds)
+      .filter((feed) => feed !== ownFeed)
+      .toSorted(),
+  }
+}
+
+/** Why the new account looks like the one that left under another name; undefined: it does not. */
+export function likeness(
+  fresh: AccountFacts,
+  left: { facts: AccountFacts | undefined; feeds: readonly string[] },
+): string | undefined {
+  const { facts } = left
+  if (facts?.key !== undefined && facts.key === fresh.key) return 'it has the same API key'
+  if (facts !== undefined && facts.baseUrl !== fresh.baseUrl) return undefined
+  const had = new Set([...left.feeds, ...(facts?.feeds ?? [])])
+  const shared = fresh.feeds.filter((feed) => had.has(feed))
+  if (shared.length === 0) return undefined
+  return `it has the same ${shared.length === 1 ? 'feed' : 'feeds'}: ${shared.join(', ')}`
+}
+
+/** Between two steps of a removal, of some hundred keys each, ms. */
+const removalPauseMs = 5
+
+/** A pass may miss what was written while it went on; so many are enough for any book that is closed. */
+const maxPasses = 5
+
+/**
+ * Removes all keys of an account that is being discarded, in steps; the account itself goes last, so that a
+ * removal that was broken off is seen and can be done again. False: the mark went away, and what is left stays.
+ */
+export async function removeLedger(
+  place: Place,
+  account: string,
+  pause: (ms: number) => Promise<void>,
+): Promise<boolean> {
+  const { redis, keys } = place
+  const markKey = keys.account(account, 'mark-key')
+  for (let pass = 0, removed = 1; pass < maxPasses && removed > 0; pass += 1) {
+    removed = 0
+    for await (const names of scanKeys(redis, keys.account(account, '*'))) {
+      const others = names.filter((name) => name !== markKey)
+      if (!(await isDiscarding(place, account))) return false
+      if (others.length > 0) removed += await redis.unlink(...others)
+      await pause(removalPauseMs)
+    }
+  }
+  await redis.unlink(markKey)
+  await redis.del(keys.shared('quota', account))
+  await forgetAccount(place, account)
+  return true
+}
+
+/** How long one that no longer says so is believed to look, ms. */
+const lookLeaseMs = 60_000
+
+/** Names that one step of the look asks Redis for, and the pause after it, ms: others use this Redis, too. */
+const lookStep = 1_000
+export const lookPauseMs = 20
+
+/**
+ * Registers the accounts that left before accounts were registered: one look at all keys, ever. It is made
+ * in steps and goes on where it was broken off, unless that node was restarted meanwhile. Resolves with
+ * whether it is done; false: another process is at it, or `mayGoOn` said no.
+ */
+export async function lookForAccounts(
+  place: Place,
+  { holder, mayGoOn }: { holder: string; mayGoOn: () => Promise<boolean> },
+): Promise<boolean> {
+  const { redis, keys } = place
+  if (await isLookDone(place)) return true
+  const lease = keys.shared('accounts-looking')
+  const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: lookLeaseMs })
+  if (!(await hold())) return false
+  try {
+    for (const node of await masterIds(redis)) {
+      if (!(await lookThrough(place, node, async () => (await mayGoOn()) && hold()))) return false
+    }
+    await redis.hset(keys.shared('accounts-look'), 'done', await timeOf(redis))
+    return true
+  } finally {
+    await releaseLease(redis, lease, holder)
+  }
+}
+
+export async function isLookDone({ redis, keys }: Place): Promise<boolean> {
+  return (await redis.hexists(keys.shared('accounts-look'), 'done')) === 1
+}
+
+async function lookThrough(
+  { redis, keys }: Place,
+  { name, run, node }: MasterId,
+  mayGoOn: () => Promise<boolean>,
+): Promise<boolean> {
+  const look = keys.shared('accounts-look')
+  const [before, from] = ((await redis.hget(look, name)) ?? '').split(' ')
+  let cursor = before === run ? (from ?? '0') : '0' // a cursor means nothing to a server that was restarted
+  while (cursor !== 'end') {
+    const step = await scanNode(node, keys.account('*', 'mark-key'), { cursor, count: lookStep })
+    for (const key of step.names) await registerFound({ redis, keys }, key)
+    cursor = step.cursor === '0' ? 'end' : step.cursor
+    await redis.hset(look, name, `${run} ${cursor}`)
+    if (cursor !== 'end' && !(await mayGoOn())) return false
+  }
+  return true
+}
+
+/** What an older version wrote; the pattern may match a key that is nobody's account. */
+async function registerFound({ redis, keys }: Place, key: string): Promise<void> {
+  const [, name] = /:([a-z][a-z0-9_-]{0,39})\}:mark-key$/.exec(key) ?? []
+  if (name === undefined || key !== keys.account(name, 'mark-key')) return
+  await redis.hsetnx(keys.shared('accounts'), `${name}|since`, await timeOf(redis))
+}

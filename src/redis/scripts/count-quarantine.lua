@@ -1,0 +1,48 @@
+#!lua flags=allow-oom
+-- Counts the open entries of the quarantine by the feed that set them aside.
+-- KEYS[1]  the account's base
+-- ARGV     retention.story ms, from when an entry counts as fresh (ms)
+-- Returns  {feed, open, fresh, when the newest was set aside (ms), …}
+-- @include lib/ledger.lua
+
+local feeds = key('quarantine-feeds')
+local entries = redis.call('ZRANGEBYSCORE', key('quarantine-ages'), '(' .. now - tonumber(ARGV[1]), '+inf', 'WITHSCORES')
+local counts = {}
+local names = {}
+
+-- An entry of an older version is read once for its feed.
+local function feed_of(id)
+  local feed = redis.call('HGET', feeds, id)
+  if feed then
+    return feed
+  end
+  local text = redis.call('HGET', key('quarantine'), id)
+  feed = text and cjson.decode(text).feed
+  if feed then
+    redis.call('HSET', feeds, id, feed)
+  end
+  return feed
+end
+
+for i = 1, #entries, 2 do
+  local feed, at = feed_of(entries[i]), tonumber(entries[i + 1])
+  if feed then
+    if not counts[feed] then
+      counts[feed] = { open = 0, fresh = 0, newest = 0 }
+      names[#names + 1] = feed
+    end
+    local count = counts[feed]
+    count.open = count.open + 1
+    count.fresh = count.fresh + (at >= tonumber(ARGV[2]) and 1 or 0)
+    count.newest = math.max(count.newest, at)
+  end
+end
+
+local answer = {}
+for _, feed in ipairs(names) do
+  local count = counts[feed]
+  for _, value in ipairs({ feed, tostring(count.open), tostring(count.fresh), string.format('%.0f', count.newest) }) do
+    answer[#answer + 1] = value
+  end
+end
+return answer

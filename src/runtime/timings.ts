@@ -1,0 +1,78 @@
+/**
+ * The durations that a running daemon keeps by itself, milliseconds. No configuration sets them: the
+ * composition root hands the defaults to every part, and tests of the whole daemon hand in shorter ones.
+ */
+export interface Timings {
+  /** How long a BullMQ job stays in the hands of a process that does not renew it. */
+  jobLockMs: number
+  /** How often BullMQ looks for jobs whose lock has expired. */
+  stalledCheckMs: number
+
+  /** Pauses between two passes of the process' loops. */
+  redisWatchMs: number
+  reconcileMs: number
+  silencesMs: number
+  groupsMs: number
+  reliefMs: number
+  accountsMs: number
+  feedJobsMs: number
+  /** Audits, ledger audits, retention and self-alerts: how often each looks whether it is due. */
+  housekeepingMs: number
+
+  /** The reconciler leaves alone what is due for less long: whoever made it due has just queued it. */
+  reconcileGraceMs: number
+
+  /** After a failed poll; doubles with each further one, up to sixty times as long. */
+  pollBackoffMs: number
+  /** When a feed looks again that is not due, paused, without room in Redis, or another configuration's. */
+  notDueLookMs: number
+  pausedLookMs: number
+  fullLookMs: number
+  supersededLookMs: number
+  /** An older configuration leaves a due job for so long to the active one. */
+  headStartMs: number
+
+  /** How long a request to the service may take. */
+  requestTimeoutMs: number
+  /** After the service has refused a key; doubles with each further refusal, up to 15 min. */
+  keyPauseMs: number
+  /** How long an item waits for its full event before the message goes without; and between two tries. */
+  detailWaitMs: number
+  detailRetryMs: number
+
+  /** How long a sink's circuit stays open at first; doubles with each probe that fails, up to 15 min. */
+  circuitOpenMs: number
+  /** How long the items that a fallback takes over wait for each other. */
+  fallbackWaitMs: number
+}
+
+export const defaultTimings: Readonly<Timings> = Object.freeze({
+  jobLockMs: 10_000,
+  stalledCheckMs: 2_000,
+
+  redisWatchMs: 2_000,
+  reconcileMs: 2_000,
+  silencesMs: 2_000,
+  groupsMs: 1_000,
+  reliefMs: 5_000,
+  accountsMs: 5_000,
+  feedJobsMs: 10_000,
+  housekeepingMs: 15_000,
+
+  reconcileGraceMs: 3_000,
+
+  pollBackoffMs: 5_000,
+  notDueLookMs: 15_000,
+  pausedLookMs: 5_000,
+  fullLookMs: 10_000,
+  supersededLookMs: 2_000,
+  headStartMs: 1_000,
+
+  requestTimeoutMs: 30_000,
+  keyPauseMs: 30_000,
+  detailWaitMs: 20_000,
+  detailRetryMs: 2_000,
+
+  circuitOpenMs: 30_000,
+  fallbackWaitMs: 15_000,
+})

@@ -1,0 +1,223 @@
+/** An account leaves the configuration while its work waits: a restart, a reload, an upgrade, a renaming. */
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { App } from '../../src/app.ts'
+import { parseConfig } from '../../src/config/load.ts'
+import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
+import { createKeys } from '../../src/redis/keys.ts'
+import { createLogger } from '../../src/runtime/logger.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { aFile, tocsin } from '../integration/cli/tocsin.ts'
+import { expectConservation, redisForTests } from '../support/ledger.ts'
+import { aReplica, until } from '../support/rehearsal.ts'
+
+const tests = redisForTests()
+let sandbox: Sandbox
+
+beforeEach(async () => {
+  sandbox = await startSandbox({
+    organizations: [
+      { id: 7, limits: { search: 40, basic: 40 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+    ],
+  })
+})
+afterEach(() => sandbox.close())
+
+/** Two customers; `umbrella` is the one that leaves. */
+function configOf(prefix: string, customers = ['main', 'umbrella'], more = ''): string {
+  const account = (name: string): string =>
+    `  ${name}: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 40, basic: 40}}`
+  const groups: Record<string, number> = { main: 1042, umbrella: 1043, acme: 1043 }
+  const feed = (name: string): string =>
+    `  ${groups[name] === 1042 ? 'brand' : 'people'}: {type: events, account: ${name}, identifier_group: ${groups[name]}, detail: [], every: 5s}`
+  return `redis: {url: '${tests.server.url}', prefix: ${prefix}}
+http: {port: 0}
+accounts:
+${customers.map(account).join('\n')}
+feeds:
+${customers.map(feed).join('\n')}
+sinks:
+  siem: {type: webhook, url: '${sandbox.url}/hooks/${prefix}', secret: '${sandbox.webhookSecret}', allow_private: true}
+route: {sinks: [siem]}
+${more}`
+}
+
+interface Daemon {
+  app: App
+  url: string
+  log: Record<string, unknown>[]
+}
+
+async function startDaemon(yaml: string): Promise<Daemon> {
+  const log: Record<string, unknown>[] = []
+  const write = (line: string): void => void log.push(JSON.parse(line))
+  const app = aReplica(yaml, createLogger({ destination: { write } }))
+  const { url } = await app.start()
+  onTestFinished(() => app.stop())
+  return { app, url, log }
+}
+
+const metricsOf = async ({ url }: Daemon): Promise<string> => (await fetch(`${url}/metrics`)).text()
+
+function arrived(prefix: string): string[] {
+  return sandbox.received.webhook
+    .filter(({ to }) => to === `/hooks/${prefix}`)
+    .map(({ json }) => (json as { data: { uid: string } }).data.uid)
+}
+
+async function waitingOf(app: App, account: string): Promise<number> {
+  const book = app.books.find((one) => one.account === account)
+  const { sinks } = await readAccounting(book!)
+  return sinks['siem'] ? pendingOf(sinks['siem']) : 0
+}
+
+/** A hundred critical events of umbrella, taken in by a daemon whose sink is paused. */
+async function bury(prefix: string): Promise<{ daemon: Daemon; uids: string[] }> {
+  const daemon = await startDaemon(configOf(prefix))
+  await pauseSink(prefix, true)
+  const events = sandbox.addEvents(100, { groupIds: [1043], severity: 'critical' })
+  const hasAll = async (): Promise<boolean> => (await waitingOf(daemon.app, 'umbrella')) === 100
+  await until('umbrella has a hundred items', hasAll)
+  return { daemon, uids: events.map(({ uid }) => uid) }
+}
+
+async function pauseSink(prefix: string, isPaused: boolean): Promise<void> {
+  const words = isPaused ? ['pause', 'siem', '--reason=maintenance'] : ['resume', 'siem']
+  const config = aFile('tocsin.yaml', configOf(prefix))
+  expect(await tocsin('sinks', ...words, '--config', config)).toMatchObject({ code: 0 })
+}
+
+async function json(...args: string[]): Promise<Record<string, unknown>[]> {
+  const { out, err } = await tocsin(...args, '--output=json')
+  if (out === '') throw new Error(err)
+  return JSON.parse(out) as Record<string, unknown>[]
+}
+
+const left = 'account is not configured any more; what it took in is still delivered'
+
+test.each([
+  ['registered', false],
+  ['taken in by a version that registered no accounts', true],
+])(
+  '100 critical items of an account that left are seen at once and delivered: %s',
+  async (_case, isOld) => {
+    const prefix = isOld ? 'upgrade' : 'restart'
+    const { daemon: before, uids } = await bury(prefix)
+    await before.app.stop()
+    const keys = createKeys(prefix)
+    if (isOld) await tests.redis.del(keys.shared('accounts'), keys.shared('accounts-look'))
+
+    const without = configOf(prefix, ['main'])
+    const daemon = await startDaemon(without)
+    await until('the log names it', () => daemon.log.some(({ msg }) => msg === left))
+    expect(daemon.log.find(({ msg }) => msg === left)).toMatchObject({
+      level: 'warn',
+      account: 'umbrella',
+      pending: 100,
+    })
+    const config = ['--config', aFile('tocsin.yaml', without)]
+    const [siem] = await json('sinks', 'list', ...config)
+    const waiting = Object.values(siem!['pending'] as Record<string, number>)
+    expect(waiting.reduce((sum, count) => sum + count, 0)).toBe(100)
+    expect(await json('audit', '--ledger', ...config)).toContainEqual(
+      expect.objectContaining({ ledger: 'umbrella', whole: true, records: 100 }),
+    )
+    const [story] = await json('explain', uids[0]!, ...config)
+    expect(story).toMatchObject({ account: 'umbrella', items: [{ sink: 'siem' }] })
+    expect(await json('feeds', 'list', ...config)).toContainEqual(
+      expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),
+    )
+    const body = await metricsOf(daemon)
+    expect(body).toContain('tocsin_account_configured{account="umbrella"} 0\n')
+    expect(body).toContain('tocsin_account_items_pending{account="umbrella"} 100\n')
+    expect(body).toContain('tocsin_account_configured{account="main"} 1\n')
+
+    await pauseSink(prefix, false)
+    await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
+    expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
+    await until('nothing waits', async () => (await waitingOf(daemon.app, 'umbrella')) === 0)
+    for (const book of daemon.app.books) await expectConservation(book)
+    const settled = 'all that the account that left took in is settled'
+    await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
+  },
+  120_000,
+)
+
+test('a reload that removes an account still delivers what it took in, and polls it no more', async () => {
+  const prefix = 'reloaded'
+  const { daemon, uids } = await bury(prefix)
+  const read = () => parseConfig(configOf(prefix, ['main']), { file: 'test.yaml', env: {} })
+  expect(await daemon.app.reload(read)).toMatchObject({
+    status: 'changed',
+    changes: { accounts: { removed: ['umbrella'] } },
+  })
+  expect(daemon.log.find(({ msg }) => msg === left)).toMatchObject({ pending: 100 })
+  sandbox.addEvents(1, { groupIds: [1043] })
+  await pauseSink(prefix, false)
+  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
+  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
+}, 90_000)
+
+test('what an account that left took in for a sink that is gone, too, is held in sight, and goes on with the sink', async () => {
+  const prefix = 'bothgone'
+  const { daemon, uids } = await bury(prefix)
+  await daemon.app.stop()
+  await pauseSink(prefix, false)
+  const elsewhere = configOf(prefix, ['main'])
+    .replace('  siem:', '  lake:')
+    .replace(`hooks/${prefix}`, 'hooks/lake')
+    .replace('[siem]', '[lake]')
+  const without = await startDaemon(elsewhere)
+  const config = ['--config', aFile('tocsin.yaml', elsewhere)]
+  const gone = async (): Promise<Record<string, unknown>> =>
+    (await json('sinks', 'list', ...config)).find(({ sink }) => sink === 'siem') ?? {}
+  await until(
+    'all are held',
+    async () => JSON.stringify((await gone())['pending']) === '{"held":100}',
+  )
+  expect(await gone()).toMatchObject({ is_configured: false })
+  await without.app.stop()
+  await startDaemon(configOf(prefix, ['main']))
+  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
+  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
+}, 120_000)
+
+test('items of an account that left do not wait for a full event that nobody can fetch: they go without it', async () => {
+  const prefix = 'detail'
+  const hangs = sandbox.faults.add({ on: '/firework/v4/events/', effect: 'hang' })
+  onTestFinished(() => hangs())
+  const detailed = (customers?: string[]): string =>
+    configOf(prefix, customers).replaceAll('detail: []', 'detail: [critical]')
+  const daemon = await startDaemon(detailed())
+  const event = sandbox.addEvent({ groupIds: [1043], severity: 'critical' })
+  await until('it is held', async () => (await waitingOf(daemon.app, 'umbrella')) === 1)
+  await daemon.app.stop()
+  await startDaemon(detailed(['main']))
+  await until('it arrives', () => arrived(prefix).length > 0, 40_000)
+  expect(arrived(prefix)).toEqual([event.uid])
+}, 90_000)
+
+const renamed =
+  /^account acme is new and umbrella has left, and it has the same API key: a renamed account starts anew/
+
+test('a rename is said before it starts: by the list for the file to come, and by the daemon', async () => {
+  const prefix = 'renamed'
+  const before = await startDaemon(configOf(prefix))
+  sandbox.addEvent({ groupIds: [1043] })
+  await until('it has read', () => arrived(prefix).length > 0)
+  await before.app.stop()
+  const after = configOf(prefix, ['main', 'acme'])
+  const listed = await tocsin('accounts', 'list', '--config', aFile('tocsin.yaml', after))
+  expect(listed.out).toMatch(
+    /warning account acme is new and umbrella has left.*\n +keep the name umbrella/,
+  )
+  expect(listed.out).toMatch(/^umbrella: not configured, last seen so 20/m)
+  const daemon = await startDaemon(after)
+  const said = daemon.log.find(({ msg }) => renamed.test(String(msg)))
+  expect(said).toMatchObject({ level: 'warn', account: 'acme', left: 'umbrella' })
+  expect(daemon.log.indexOf(said!)).toBeLessThan(
+    daemon.log.findIndex(({ msg }) => msg === 'tocsin runs'),
+  )
+  await daemon.app.stop()
+  const again = await startDaemon(after) // it has begun: saying it again would be of no use
+  expect(again.log.filter(({ msg }) => renamed.test(String(msg)))).toEqual([])
+}, 60_000)

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest'
+import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { scanRecords } from '../../src/ledger/records.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { expectConservation } from '../support/ledger.ts'
+import { startRedis } from '../support/redis.ts'
+import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
+
+const storm = 10_000
+
+/** Ten events a page: 10,000 within twenty seconds. */
+const perSecond = 50
+
+test('10,000 events in a minute are a few messages for people, and each by itself for a machine', async () => {
+  const redis = await startRedis()
+  const sandbox = await startSandbox({
+    organizations: [
+      {
+        id: 7,
+        limits: { search: perSecond, basic: 20 },
+        keys: [{ key: 'fw_sandbox', tenants: [42] }],
+      },
+    ],
+  })
+  const replica = aReplica(`
+redis: {url: '${redis.url}'}
+http: {port: 0}
+accounts:
+  main:
+    base_url: '${sandbox.url}'
+    api_key: fw_sandbox
+    limits: {search: ${perSecond}, basic: 20}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, sweep: false}}
+sinks:
+  soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true}
+  siem:
+    type: webhook
+    url: '${sandbox.url}/hooks/siem'
+    secret: '${sandbox.webhookSecret}'
+    allow_private: true
+    batch: {max: 100, wait: 1s}
+route: {sinks: [soc, siem], group_interval: 20s}
+`)
+  const webhookUids = (): string[] => sandbox.received.webhook.flatMap(({ uids }) => uids)
+  try {
+    await replica.start()
+    const [book] = replica.books
+    await until('the feed is read to its end', async () => {
+      const state = await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')
+      return state !== null
+    })
+    sandbox.addEvents(storm / 2)
+    const worst = sandbox.addEvents(5, { severity: 'critical' }).map(({ uid }) => uid)
+    sandbox.addEvents(storm / 2 - 5)
+    await until('all are taken in', async () => (await takenIn(book!)) === storm, 120_000)
+    await until('the machine has all', () => new Set(webhookUids()).size === storm, 60_000)
+    await until('people have all', () => isSettled(book!, 'soc'), 420_000)
+    expect(sandbox.received.slack.length).toBeGreaterThan(1)
+    expect(sandbox.received.slack.length).toBeLessThan(20)
+    expect(webhookUids()).toHaveLength(storm)
+    await until('all is settled', () => nothingPending(replica))
+    const waitedMs = await waitsFor(book!, worst)
+    expect(waitedMs.length).toBe(worst.length)
+    // "within seconds": a group's wait, and the pace of the sink
+    expect(Math.max(...waitedMs)).toBeLessThan(40_000)
+    await expectConservation(book!)
+  } finally {
+    await replica.stop()
+    await sandbox.close()
+    await redis.stop()
+  }
+}, 600_000)
+
+async function takenIn(book: Book): Promise<number> {
+  return (await readAccounting(book)).feeds['brand']?.new ?? 0
+}
+
+async function isSettled(book: Book, sink: string): Promise<boolean> {
+  const account = (await readAccounting(book)).sinks[sink]
+  return account !== undefined && pendingOf(account) === 0
+}
+
+/** From each event's arrival to its delivery to people, ms. */
+async function waitsFor(book: Book, uids: readonly string[]): Promise<number[]> {
+  const waits: number[] = []
+  for await (const { uid, firstSeenMs, items } of scanRecords(book)) {
+    const told = items.find(({ sink }) => sink === 'soc')
+    if (uids.includes(uid) && told?.endedAtMs) waits.push(told.endedAtMs - firstSeenMs)
+  }
+  return waits
+}

@@ -1,0 +1,162 @@
+/** `accounts list|discard` against a ledger that the daemon's own scripts filled. */
+import { expect, test } from 'vitest'
+import { noteConfigured, noteDiscarding, readAccounts } from '../../../src/ledger/accounts.ts'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { sealBatch } from '../../../src/ledger/collecting.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aSocScene, type SocScene } from './soc-scene.ts'
+import { tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+interface Scene extends SocScene {
+  umbrella: Book
+}
+
+/** Besides the accounts of the configuration one that left it: five items that wait, each in another way. */
+async function aScene(): Promise<Scene> {
+  const scene = await aSocScene(tests)
+  const umbrella = await tests.book({ keys: scene.keys, account: 'umbrella' })
+  await scene.show(['lake'], [{ uid: 'a/b/1' }], umbrella)
+  await scene.show(['oncall'], [{ uid: 'a/b/3', severity: 'low' }], umbrella) // two recipients
+  await scene.show(['gone'], [{ uid: 'a/b/4' }], umbrella)
+  await takeIn(umbrella, [], { malformed: [{ uid: 'a/b/9', problem: 'not an event', raw: '{}' }] })
+  await takeIn(umbrella, [routed({ uid: 'a/b/2' }, ['siem'])], { batchWaitMs: 1 })
+  const collected = await umbrella.redis.zrange(umbrella.key('collect', 'siem'), '0', '-1')
+  await sealBatch(umbrella, { sink: 'siem', destination: 'siem', waitMs: 1 }, collected)
+  return { ...scene, umbrella }
+}
+
+function refsOf(book: Book, sink: string): Promise<string[]> {
+  return book.redis.zrange(book.key('due', sink), '0', '-1')
+}
+
+async function fail(book: Book, ref: string): Promise<void> {
+  await beginAttempt(book, ref, 't', 30_000)
+  const outcome = { outcome: 'dead', reason: 'gone' } as const
+  await settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
+}
+
+const keysOf = (book: Book): Promise<string[]> => book.redis.keys(`${book.key()}*`)
+
+test('accounts list shows what waits in an account that left, beside those that are configured', async () => {
+  const { config, umbrella } = await aScene()
+  const [ref = ''] = await refsOf(umbrella, 'gone')
+  await fail(umbrella, ref)
+  const { code, out } = await tocsin('accounts', 'list', ...config)
+  expect(code).toBe(0)
+  expect(out).toMatch(
+    /^main: configured\n[^]*^second: configured\n[^]*^umbrella: not configured\n/m,
+  )
+  expect(out).toMatch(
+    /^umbrella: .*\n {2}4 pending: .*; 1 dead letter, 1 quarantined\n {2}feeds that it read: brand\n {2}a running daemon still delivers/m,
+  )
+  const json = await tocsin('accounts', 'list', '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject([
+    {
+      account: 'main',
+      is_configured: true,
+      pending: {},
+      feeds: [{ feed: 'brand', is_configured: true }],
+    },
+    { account: 'second', is_configured: true },
+    {
+      account: 'umbrella',
+      is_configured: false,
+      last_configured: null,
+      pending: { digest: 2, queued: 1, batch: 1 },
+      dead_letters: 1,
+      quarantined: 1,
+      feeds: [{ feed: 'brand', is_configured: false }],
+      looks_renamed_from: [],
+    },
+  ])
+})
+
+test('discard gives up all that an account holds and removes its ledger, and no other’s', async () => {
+  const scene = await aScene()
+  const { config, keys, umbrella, book, second } = scene
+  await scene.show(['lake'], [{ uid: 'a/b/1' }], book)
+  await scene.show(['lake'], [{ uid: 'a/b/1' }], second)
+  const asked = await tocsin('accounts', 'discard', 'umbrella', ...config)
+  expect(asked.err).toContain(
+    '5 pending items, 0 dead letters and 1 quarantined item of umbrella will be given up and never sent. Its ledger is removed',
+  )
+  expect(asked.err).toContain('say --yes')
+  expect(asked.code).toBe(2)
+  await expectConservation(umbrella)
+
+  const { code, out } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(out).toBe(
+    'discarded 5 items, 0 dead letters and 1 quarantined item of umbrella; its ledger is removed\n',
+  )
+  expect(code).toBe(0)
+  expect(await keysOf(umbrella)).toEqual([])
+  const names = (await readAccounts({ redis: book.redis, keys })).map(({ name }) => name)
+  expect(names).toEqual(['main', 'second'])
+  for (const other of [book, second]) {
+    const { sinks } = await expectConservation(other)
+    expect(sinks['lake']).toMatchObject({ created: 1, pending: { queued: 1 } })
+  }
+  const again = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(again.err).toContain('there is no account without configuration "umbrella"; there is none')
+  expect(again.code).toBe(2)
+})
+
+test('an account that the file or a running daemon has is not discarded', async () => {
+  const { config, keys, umbrella } = await aScene()
+  const here = await tocsin('accounts', 'discard', 'main', '--yes', ...config)
+  expect(here.err).toContain(
+    'account "main" is configured; take accounts.main and its feeds out of the file and reload first',
+  )
+  expect(here.code).toBe(2)
+  await noteConfigured({ redis: umbrella.redis, keys }, ['umbrella'])
+  const there = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(there.err).toMatch(
+    /a running daemon had account "umbrella" in its configuration \d s ago; reload it without the account/,
+  )
+  expect(there.code).toBe(1)
+  const unknown = await tocsin('accounts', 'discard', 'umbrela', '--yes', ...config)
+  expect(unknown.err).toContain(
+    'there is no account without configuration "umbrela"; did you mean "umbrella"?',
+  )
+  const { sinks } = await expectConservation(umbrella)
+  expect(sinks['lake']).toMatchObject({ created: 1, dead: 0 })
+})
+
+test('a message on its way is not cut off: nothing is removed, and the same command later ends it', async () => {
+  const { config, umbrella } = await aScene()
+  const [single = ''] = await refsOf(umbrella, 'lake')
+  await beginAttempt(umbrella, single, 't', 30_000)
+  const first = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(first.out).toBe(
+    'discarded 4 items of umbrella; left 1 item in messages on their way just now\nnothing is removed yet: "tocsin accounts discard umbrella" again in a minute\n',
+  )
+  expect(first.code).toBe(1)
+  const { sinks } = await expectConservation(umbrella)
+  expect(sinks['oncall']).toMatchObject({ created: 2, dead: 2 })
+  await settleAttempt(
+    umbrella,
+    { ref: single, token: 't', replica: 'r1' },
+    { outcome: 'delivered' },
+  )
+  const { out, code } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect([code, out]).toEqual([0, expect.stringContaining('its ledger is removed')])
+  expect(await keysOf(umbrella)).toEqual([])
+})
+
+test('a discard that was broken off is seen, its rest is nobody’s, and the same command ends it', async () => {
+  const { config, keys, umbrella } = await aScene()
+  await noteDiscarding({ redis: umbrella.redis, keys }, 'umbrella', 'ann')
+  await umbrella.redis.del(umbrella.key('mark-key'), umbrella.key('counters'))
+  const listed = await tocsin('accounts', 'list', ...config)
+  expect(listed.out).toMatch(
+    /^umbrella: being discarded since \S+ \S+ UTC by ann\n[^]* {2}"tocsin accounts discard umbrella" again ends it$/m,
+  )
+  const sinks = await tocsin('sinks', 'list', '--output=json', ...config)
+  expect(sinks.out).not.toContain('"queued"')
+  const { code } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(code).toBe(0)
+  expect(await keysOf(umbrella)).toEqual([])
+})

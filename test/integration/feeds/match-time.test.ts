@@ -1,0 +1,97 @@
+import { afterEach, expect, test } from 'vitest'
+import { createCapabilities } from '../../../src/service/capabilities.ts'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { redisForTests, silent } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const startMs = dayMs
+const name = 'materialized_at events'
+const feed = aFeed({ startMs, sweep: { everyMs: undefined, backMs: 7 * dayMs } })
+
+let rig: FeedRig
+const memory = () =>
+  createCapabilities({
+    redis: tests.redis,
+    keys: tests.keys(),
+    clock: systemClock,
+    logger: silent,
+    scope: () => 'rig',
+    account: 'main',
+  })
+
+async function begin(materializedFilter: MaterializedFilter) {
+  const capabilities = memory()
+  rig = await startFeedRig({
+    tests,
+    sandbox: { endMode: 'empty', materializedFilter },
+    capabilities: () => capabilities,
+  })
+  rig.sandbox.addEvents(5, { createdAtMs: Date.now() - 2 * hourMs })
+  await rig.toEnd(feed)
+  rig.asked()
+  return capabilities
+}
+
+afterEach(() => rig.stop())
+
+test.each([
+  ['honoured', true],
+  ['ignored', false],
+  ['refused', false],
+  ['empty', false],
+] as const)(
+  'whether a service filters by match time is asked once, and the answer is remembered: %s',
+  async (manner, has) => {
+    const capabilities = await begin(manner)
+    expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'not_due' })
+    expect((await capabilities.read(name))?.has).toBe(has)
+    rig.asked()
+    await rig.turn(feed, 'sweep')
+    expect(rig.asked()).toEqual([])
+    const { rescans } = await openFeed(rig.book, 'brand', startMs)
+    expect(rescans.matched !== undefined).toBe(has)
+  },
+)
+
+test('what matches late is told, however old it is, and once: old matches of a new identifier too', async () => {
+  await begin('honoured')
+  const arrivedAtMs = Date.now() - 120_000 // windows end a minute before now
+  const old = rig.sandbox.addEvents(12, { createdAtMs: Date.now() - 400 * dayMs, arrivedAtMs })
+  await rig.turn(feed, 'sweep')
+  const last = rig.sandbox.addEvent({ createdAtMs: Date.now() - 3 * hourMs, arrivedAtMs })
+  await rig.turn(feed, 'sweep')
+  expect([...(await rig.records()).keys()]).not.toContain(last.uid) // no window is due yet
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  await rig.turn(feed, 'sweep')
+  const known = await rig.records()
+  for (const { uid } of [...old, last])
+    expect([uid, known.get(uid)?.items.length]).toEqual([uid, 1])
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  await rig.turn(feed, 'sweep')
+  expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
+})
+
+/** As if the feed had been read by match time up to so long ago. */
+async function matchedBefore(agoMs: number): Promise<string> {
+  const { walk } = await openFeed(rig.book, 'brand', startMs)
+  return JSON.stringify({ fingerprint: walk?.fingerprint, toMs: Date.now() - agoMs })
+}
+
+test('an event that match time should have shown and did not takes the filter back, loudly', async () => {
+  const capabilities = await begin('honoured')
+  await rig.turn(feed, 'sweep')
+  const key = rig.book.key('feed', 'brand')
+  // it was matched within what was read by match time, and only a scan of the whole window shows it
+  await tests.redis.hset(key, 'matched', await matchedBefore(-hourMs))
+  const missed = rig.sandbox.addEvent({ createdAtMs: Date.now() - 2 * hourMs })
+  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  expect([...(await rig.records()).keys()]).toContain(missed.uid)
+  expect((await capabilities.read(name))?.has).toBe(false)
+  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+})

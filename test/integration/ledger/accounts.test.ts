@@ -1,0 +1,168 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { settleMembers } from '../../../src/digest/sealed-message.ts'
+import {
+  likeness,
+  lookForAccounts,
+  noteConfigured,
+  noteDiscarding,
+  noteFacts,
+  openLeftBooks,
+  readAccounts,
+  readHoldings,
+  removeLedger,
+} from '../../../src/ledger/accounts.ts'
+import { openBook } from '../../../src/ledger/book.ts'
+import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { startCluster } from '../../support/redis-cluster.ts'
+
+const tests = redisForTests()
+const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
+const noWait = (): Promise<void> => Promise.resolve()
+
+async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
+  return (await readAccounts(place)).map(({ name }) => name)
+}
+
+/** Books as a version left them that registered none. */
+async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
+  for (const account of accounts) await openBook({ ...place, account, config: ledgerConfig })
+  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('accounts-look'))
+}
+
+test('an account stays registered when it leaves, and its book opens with what it took in', async () => {
+  const keys = tests.keys()
+  const place = { redis: tests.redis, keys }
+  const book = await tests.book({ keys, account: 'umbrella' })
+  await tests.book({ keys, account: 'main' })
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
+  const facts = { baseUrl: 'https://api.example.com', feeds: ['brand'] }
+  await noteFacts(place, new Map([['main', facts]]))
+  await noteConfigured(place, ['main'])
+  expect(await readAccounts(place)).toMatchObject([
+    { name: 'main', configuredMs: expect.any(Number), facts },
+    { name: 'umbrella', configuredMs: undefined, discarding: undefined },
+  ])
+  const [left, ...others] = await openLeftBooks({ ...place, config: ledgerConfig }, ['main'])
+  expect([left!.account, others]).toEqual(['umbrella', []])
+  expect(await readHoldings(left!)).toEqual({
+    pending: { queued: 2 },
+    pendingTotal: 2,
+    deadLetters: 0,
+    quarantined: 0,
+    feeds: ['brand'],
+  })
+})
+
+test('accounts that left before there was a registry are found among foreign keys, in steps, once', async () => {
+  const keys = tests.keys()
+  const place = { redis: tests.redis, keys }
+  await oldBooks(place, ['main', 'umbrella', 'a-b_9'])
+  await tests.book({ keys: createKeys('other'), account: 'stranger' })
+  const foreign = Array.from({ length: 6_000 }, (_, i) => [`foreign:${i}:mark-key`, 'x'])
+  await tests.redis.mset(foreign.flat())
+  onTestFinished(() => void tests.redis.unlink(...foreign.map(([name = '']) => name)))
+  await tests.redis.set(keys.account('No Name', 'mark-key'), 'x')
+
+  let steps = 0
+  const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
+  expect(await lookForAccounts(place, some)).toBe(false)
+  const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
+  expect(await lookForAccounts(place, rest)).toBe(true)
+  expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
+  expect(steps).toBeGreaterThan(4)
+  expect(steps).toBeLessThan(9) // what was looked through is not looked through again
+
+  const before = steps
+  expect(await lookForAccounts(place, rest)).toBe(true)
+  expect(steps).toBe(before)
+})
+
+test('a look goes on from the beginning where Redis was restarted: its cursor means nothing there', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  await place.redis.hset(place.keys.shared('accounts-look'), 'master', 'another-run end')
+  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual(['umbrella'])
+})
+
+test('one process looks at a time', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
+  expect(await lookForAccounts(place, always)).toBe(false)
+})
+
+test('in a Cluster the look goes over every master, and a removal takes its own keys only', async () => {
+  const cluster = await startCluster()
+  onTestFinished(() => cluster.stop())
+  const redis = connectRedis(cluster.config, silent)
+  onTestFinished(() => redis.disconnect())
+  const place = { redis, keys: createKeys('tocsin') }
+  const accounts = ['acme', 'globex', 'hooli', 'initech', 'main', 'umbrella']
+  await oldBooks(place, accounts)
+  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual(accounts)
+  await noteDiscarding(place, 'hooli', 'ann')
+  expect(await removeLedger(place, 'hooli', noWait)).toBe(true)
+  const others = accounts.filter((name) => name !== 'hooli')
+  expect(await namesIn(place)).toEqual(others)
+  const books = await openLeftBooks({ ...place, config: ledgerConfig }, [])
+  expect(books.map(({ account }) => account)).toEqual(others)
+}, 60_000)
+
+test('a removal stops when the account is configured again, and keeps what is left', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  await noteDiscarding(place, 'umbrella', 'ann')
+  expect(await openLeftBooks({ ...place, config: ledgerConfig }, [])).toEqual([])
+  await noteConfigured(place, ['umbrella'])
+  expect(await removeLedger(place, 'umbrella', noWait)).toBe(false)
+  expect((await readHoldings(book)).pendingTotal).toBe(1)
+})
+
+test('a message of several accounts waits for the one whose ledger is closed, and not for one that is discarded', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const lead = await tests.book({ keys: place.keys })
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
+  const settle = (): Promise<void> =>
+    settleMembers(lead, 'b:m1:soc', { o: 'delivered', n: 1, about }, (account) =>
+      account === 'main' ? lead : undefined,
+    )
+  await lead.redis.set(lead.key('batch', 'm1'), '{}')
+  await settle()
+  expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(1)
+  await noteDiscarding(place, 'umbrella', 'ann')
+  await removeLedger(place, 'umbrella', noWait)
+  await settle()
+  expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(0)
+})
+
+const baseUrl = 'https://api.example.com'
+
+test.each([
+  ['the same key', { baseUrl, key: 'k', feeds: ['x'] }, 'it has the same API key'],
+  [
+    'feeds of the same names',
+    { baseUrl, key: 'z', feeds: ['brand', 'people'] },
+    'it has the same feeds: brand, people',
+  ],
+  ['other feeds', { baseUrl, key: 'z', feeds: ['staff'] }, undefined],
+  [
+    'the same feeds at another address',
+    { baseUrl: 'https://eu.example.com', feeds: ['brand'] },
+    undefined,
+  ],
+])('a new account with %s is told from one that was renamed', (_case, fresh, expected) => {
+  const facts = { baseUrl, key: 'k', feeds: ['brand', 'people'] }
+  expect(likeness(fresh, { facts, feeds: [] })).toBe(expected)
+})
+
+test('of an account that left before there was a registry the feeds tell', () => {
+  const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
+  expect(likeness(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
+    'it has the same feed: brand',
+  )
+})

@@ -1,0 +1,187 @@
+/** What the file says and never does is warned of before somebody waits for it in vain. */
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../../src/config/load.ts'
+
+const base = `
+accounts:
+  north: { base_url: 'https://api.example.com', api_key: key }
+  south: { base_url: 'https://api.example.com', api_key: key }
+feeds:
+  brand: { type: events, account: north, identifier_group: 7, labels: { team: brand, tier: gold } }
+  domains: { type: events, account: south, identifier_group: 8, labels: { team: infra } }
+sinks:
+  soc: { type: slack, url: 'https://hooks.example.com/x' }
+`
+
+interface Warning {
+  at: string
+  problem: string
+  remedy: string
+}
+
+function warningsOf(rest: string): Warning[] {
+  const { warnings } = parseConfig(`${base}${rest}`, { file: 'tocsin.yaml', env: {} })
+  return warnings.map(({ path, problem, remedy }) => ({ at: path, problem, remedy }))
+}
+
+/** Of one route with these matchers, each in single quotes. */
+function routeWarnings(...matchers: string[]): Warning[] {
+  const list = matchers.map((matcher) => `'${matcher}'`).join(', ')
+  return warningsOf(`route: { sinks: [soc], routes: [{ name: one, matchers: [${list}] }] }`)
+}
+
+describe('a matcher that can never match', () => {
+  test.each([
+    ['feed=brnad', 'never matches: there is no feed "brnad"', 'did you mean "brand"?'],
+    ['account="nort"', 'never matches: there is no account "nort"', 'did you mean "north"?'],
+    ['kind=evnt', 'never matches: there is no kind "evnt"', 'did you mean "event"?'],
+    ['team=infar', 'never matches: no feed has the label team: "infar"', 'did you mean "infra"?'],
+    [
+      'type=stealer_lgo',
+      'never matches: there is no type "stealer_lgo"',
+      'did you mean "stealer_log"?',
+    ],
+    ['feed=zzzzzz', 'never matches: there is no feed "zzzzzz"', 'there are: brand, domains'],
+    [
+      'feed=~"brand|domians"',
+      '"domians" in it never matches: there is no feed "domians"',
+      'did you mean "domains"?',
+    ],
+    ['feed!=brnad', 'excludes nothing: there is no feed "brnad"', 'did you mean "brand"?'],
+    [
+      'team=~"x.*"',
+      'never matches: no team of this file fits',
+      'correct the pattern; there are: brand, infra',
+    ],
+  ])('%s', (matcher, problem, remedy) => {
+    expect(routeWarnings(matcher)).toEqual([{ at: 'route.routes[0].matchers[0]', problem, remedy }])
+  })
+
+  test.each([
+    'tier=""',
+    'tier!=gold',
+    'type=some_new_type',
+    'team=~"in.*"',
+    'tag=any',
+    'source=any',
+  ])('%s may match', (matcher) => {
+    expect(routeWarnings(matcher)).toEqual([])
+  })
+
+  test.each([
+    ['account=north', 'feed=domains'],
+    ['account=south', 'team=brand'],
+    ['severity>=high', 'severity=low'],
+    ['type=paste', 'type=leak'],
+    ['type=paste', 'type!=paste'],
+  ])('%s and %s, of which each could match alone', (one, other) => {
+    expect(routeWarnings(one, other)).toMatchObject([
+      { at: 'route.routes[0]', problem: expect.stringMatching(/no event can meet all/) },
+    ])
+    const below = `{ name: upper, matchers: ['${one}'], routes: [{ matchers: ['${other}'] }] }`
+    expect(warningsOf(`route: { sinks: [soc], routes: [${below}] }`)).toMatchObject([
+      { at: 'route.routes[0].routes[0]', problem: expect.stringMatching(/no event can meet all/) },
+    ])
+  })
+})
+
+describe('a route behind another', () => {
+  function second(first: string, later: string): string[] {
+    const routes = `[{ name: early, ${first} }, { name: late, ${later} }]`
+    return warningsOf(`route: { sinks: [soc], routes: ${routes} }`).map(({ problem }) => problem)
+  }
+
+  const shadowed = ['never matches: the route early before it takes all of its events']
+
+  test.each([
+    ["matchers: ['severity>=high']", "matchers: ['severity=critical']"],
+    ["matchers: ['severity!=low']", "matchers: ['severity>medium', 'type=paste']"],
+    ["matchers: ['account=north']", "matchers: ['feed=brand']"],
+    ["matchers: ['team=brand']", "matchers: ['account=north', 'severity=low']"],
+    ['matchers: [\'type=~"paste|leak"\']', "matchers: ['type=paste']"],
+    ['matchers: [\'tag=~"vip.*"\']', "matchers: ['tag=vip-1']"],
+    ['matchers: []', "matchers: ['type=paste']"],
+  ])('that takes %s is never asked with %s', (first, later) => {
+    expect(second(first, later)).toEqual(shadowed)
+  })
+
+  test.each([
+    ["matchers: ['severity=critical']", "matchers: ['severity>=high']"],
+    ["matchers: ['severity>=high'], continue: true", "matchers: ['severity=critical']"],
+    ["matchers: ['severity>=high'], stage: shadow", "matchers: ['severity=critical']"],
+    ["matchers: ['tag!=vip']", "matchers: ['tag=other']"],
+    ["matchers: ['identifier=a']", "matchers: ['identifier=b']"],
+  ])('that takes %s leaves some of %s', (first, later) => {
+    expect(second(first, later)).toEqual([])
+  })
+})
+
+describe('silences, mutes and rules that never act', () => {
+  const silence = (matchers: string, until = '2099-01-01T00:00Z', severity = 'low'): string => `
+route: { sinks: [soc] }
+silences:
+  - { matchers: ${matchers}, until: '${until}', owner: jo, reason: r, severity: ${severity} }
+`
+
+  test('a silence that has ended', () => {
+    expect(warningsOf(silence('[type=paste]', '2020-01-01T00:00Z'))).toEqual([
+      {
+        at: 'silences[0].until',
+        problem: 'silences nothing: it ended 2020-01-01T00:00:00.000Z',
+        remedy: 'remove it, or write a later time while it is still needed',
+      },
+    ])
+    expect(warningsOf(silence('[type=paste]'))).toEqual([])
+  })
+
+  test('a silence for a feed that there is not, or for more than it may silence', () => {
+    expect(warningsOf(silence('[feed=brnad]'))).toMatchObject([
+      { at: 'silences[0].matchers[0]', remedy: 'did you mean "brand"?' },
+    ])
+    expect(warningsOf(silence("['severity>=high']", undefined, 'medium'))).toMatchObject([
+      {
+        at: 'silences[0].severity',
+        problem: 'silences nothing: its matchers want more than its severity, medium',
+      },
+    ])
+    expect(warningsOf(silence("['severity>=high']", undefined, 'high'))).toEqual([])
+  })
+
+  test('a rule of inhibition without a source, or whose targets are all sources', () => {
+    const rule = (source: string, target: string): string => `
+route: { sinks: [soc] }
+inhibit_rules:
+  - { source_matchers: ${source}, target_matchers: ${target}, equal: [identifier], window: 1h }
+`
+    expect(warningsOf(rule('[feed=brnad]', '[type=paste]'))).toMatchObject([
+      { at: 'inhibit_rules[0].source_matchers[0]', remedy: 'did you mean "brand"?' },
+    ])
+    expect(warningsOf(rule("['severity>=low']", "['severity=medium']"))).toMatchObject([
+      { at: 'inhibit_rules[0]', problem: expect.stringMatching(/^keeps back nothing/) },
+    ])
+    expect(warningsOf(rule("['severity>=high']", "['severity=medium']"))).toEqual([])
+  })
+
+  test('a mute whose years are past, and one that routes below take everything from', () => {
+    const mutes = (years: string, below: string): string => `
+time_intervals: { fair: [{ years: ['${years}'], months: ['3'] }] }
+route:
+  sinks: [soc]
+  routes:
+    - name: upper
+      matchers: ['feed=brand']
+      mute_time_intervals: [fair]
+      routes: [{ name: lower, matchers: [${below}] }]
+`
+    expect(warningsOf(mutes('2020', "'type=paste'"))).toMatchObject([
+      { at: 'time_intervals.fair', problem: 'mutes nothing any more: its years are past' },
+    ])
+    expect(warningsOf(mutes('2099', "'account=north'"))).toMatchObject([
+      {
+        at: 'route.routes[0].mute_time_intervals',
+        problem: 'mutes nothing: the route lower below takes all of its events',
+      },
+    ])
+    expect(warningsOf(mutes('2099', "'type=paste'"))).toEqual([])
+  })
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { placeItem, type CollectingSink } from '../../../src/digest/placement.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const grouping = { route: 'root', waitMs: 30_000, labels: {} }
+const people: CollectingSink = { name: 'soc', isForPeople: true, destinations: [{ id: 'soc' }] }
+const mailbox: CollectingSink = {
+  ...people,
+  digest: {
+    schedule: { next: () => nowMs + 86_400_000, previous: () => nowMs } as never,
+    timeZone: 'UTC',
+    immediate: 'high',
+    sendsEmpty: false,
+    maxItems: 100,
+  },
+}
+
+function place(sink: CollectingSink, severity: string, isBacklog: boolean) {
+  const item = { destination: 'soc', feed: 'brand', severity, isBacklog }
+  return placeItem(sink, item, grouping, nowMs)
+}
+
+test.each(['high', 'critical', 'no word of the service'])(
+  'what a first poll or a re-reading finds and is as severe as immediate (%s) waits for no digest',
+  (severity) => {
+    const { gathering, toldIn } = place(mailbox, severity, true)
+    expect(gathering).toMatchObject({ kind: 'backlog', isUrgent: true, waitMs: 15_000 })
+    expect(toldIn).toBeDefined()
+  },
+)
+
+test('what is less severe waits for the digest, found late or not', () => {
+  for (const isBacklog of [true, false]) {
+    expect(place(mailbox, 'medium', isBacklog).gathering).toMatchObject({ kind: 'digest' })
+  }
+})
+
+test('what is critical has a summary of its own, which later pages of the reading do not put off', () => {
+  const urgent = place(people, 'critical', true).gathering
+  const others = place(people, 'low', true).gathering
+  expect(urgent).toMatchObject({ kind: 'backlog', isUrgent: true })
+  expect(others).toMatchObject({ kind: 'backlog', isUrgent: false })
+  expect(urgent?.id).not.toBe(others?.id)
+})

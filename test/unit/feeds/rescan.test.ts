@@ -1,0 +1,261 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  leastPlan,
+  planRescans,
+  rungIntervals,
+  rungWindows,
+  type RescanPlan,
+} from '../../../src/feeds/rescan-plan.ts'
+import {
+  fieldsAtEnd,
+  nextRescan,
+  readNotes,
+  sweepDueMs,
+  type Rescan,
+} from '../../../src/feeds/rescan.ts'
+import { walkFor } from '../../../src/feeds/walk.ts'
+import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const minuteMs = 60_000
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const feed = aFeed({ startMs: 3 * dayMs, sweep: { everyMs: hourMs, backMs: dayMs } })
+const week = aFeed({ sweep: { everyMs: undefined, backMs: 7 * dayMs } })
+
+/** Read to its end just now; first polled four days ago unless `floorMs` says otherwise. */
+function aState(overrides: Partial<FeedState> = {}, of = feed): FeedState {
+  const floorMs = overrides.floorMs ?? nowMs - 4 * dayMs
+  const opened = aFeedState({ nowMs: floorMs + of.startMs, floorMs })
+  const walk = walkFor(of, opened)
+  const done = walk.behind && { ...opened.rescans, snapshotOf: walk.behind.id }
+  return {
+    ...opened,
+    nowMs,
+    walk,
+    isEnded: true,
+    lastCaughtUpMs: nowMs - 1_000,
+    ...(done && { rescans: done }),
+    ...overrides,
+  }
+}
+
+function next(
+  of: typeof feed,
+  state: FeedState,
+  world: { plan?: RescanPlan; matchedNowMs?: number } = {},
+): Rescan | number | undefined {
+  const found = nextRescan(of, state, { plan: leastPlan, ...world })
+  return 'rescan' in found ? found.rescan : found.dueMs
+}
+
+function begun(...given: Parameters<typeof next>): Rescan {
+  const found = next(...given)
+  if (typeof found !== 'object') throw new Error(`nothing is due before ${found}`)
+  return found
+}
+
+/** All rungs of the ladder were read `agoMs` ago. */
+function ladderRead(agoMs: number, of = feed): FeedState['rescans'] {
+  const rungMs = rungWindows(of.sweep?.backMs ?? 0).map(() => nowMs - agoMs)
+  return { ...aState({}, of).rescans, rungMs }
+}
+
+function swept(given: Partial<FeedState['sweep']>): FeedState {
+  return aState({ rescans: ladderRead(0), sweep: { ...aState().sweep, ...given } })
+}
+
+describe('a sweep of the whole window', () => {
+  test('is not due where the feed has none, was not read to its end, or reads its first pages', () => {
+    expect(sweepDueMs(aFeed({ sweep: undefined }), aState())).toBeUndefined()
+    for (const state of [
+      aFeedState({ nowMs }),
+      aState({ lastCaughtUpMs: undefined }),
+      aState({ isBackfilling: true }),
+      aState({ isRewound: true }),
+    ]) {
+      expect(sweepDueMs(feed, state)).toBeUndefined()
+      expect(next(feed, state)).toBeUndefined()
+    }
+  })
+
+  test('is due one interval after the first poll, then one after the one before began', () => {
+    const { floorMs } = aState()
+    expect(sweepDueMs(feed, aState())).toBe(floorMs + 3 * dayMs + hourMs)
+    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const ended = { walk: { ...walk, startedAtMs: nowMs - 1_800_000 }, isDone: true }
+    expect(sweepDueMs(feed, swept(ended))).toBe(nowMs + 1_800_000)
+  })
+
+  test('reads its window, not below the start bound, up to now, and keeps the place of the tail', () => {
+    const given = fc.record({
+      ageMs: fc.integer({ min: 3 * dayMs + hourMs, max: 20 * dayMs }),
+      newestMs: fc.option(fc.integer({ min: nowMs - dayMs, max: nowMs }), { nil: undefined }),
+    })
+    fc.assert(
+      fc.property(given, ({ ageMs, newestMs }) => {
+        const floorMs = nowMs - ageMs
+        const { place, walk } = begun(feed, aState({ floorMs, newestMs, rescans: ladderRead(0) }))
+        expect(place).toBe('sweep')
+        expect(walk.span).toEqual({ fromMs: Math.max(floorMs, nowMs - dayMs), toMs: nowMs })
+        expect(walk).toMatchObject({ cursor: null, reason: 'again', startedAtMs: nowMs })
+        const stored = JSON.parse(JSON.stringify(walk)) as Walk
+        expect(readNotes(stored)).toMatchObject({ kind: 'whole', lateBeforeMs: newestMs ?? null })
+      }),
+    )
+  })
+
+  test('goes on as it began until it was read to its end, however long that takes', () => {
+    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const running = { ...walk, cursor: 'c1', startedAtMs: nowMs - 5 * hourMs }
+    expect(begun(feed, swept({ walk: running })).walk).toBe(running)
+    expect(begun(feed, swept({ walk: running, isDone: true })).walk).not.toBe(running)
+  })
+})
+
+describe('what a tail left behind it', () => {
+  test('is read before anything else of the sweep, once, up to where the tail began', () => {
+    const changed = aFeed({ ...week, filters: { severity: 'low' } })
+    const before = aState({ newestMs: nowMs - 5 * minuteMs }, week)
+    const tail = walkFor(changed, before)
+    expect(tail.span).toEqual({ fromMs: nowMs - 5 * minuteMs - hourMs })
+    const state = { ...before, walk: tail, rescans: { ...before.rescans, rungMs: [] } }
+    const { place, walk } = begun(changed, state)
+    expect(place).toBe('sweep')
+    expect(walk.span).toEqual({ fromMs: nowMs - 7 * dayMs, toMs: tail.span!.fromMs })
+    expect(readNotes(walk)).toMatchObject({ kind: 'snapshot', isBacklog: true, lateBeforeMs: null })
+    const rescans = { ...state.rescans, ...Object.fromEntries(fieldsAtEnd(walk)) }
+    expect(rescans).toMatchObject({ snapshot_of: tail.behind!.id })
+    const ended = { ...state, rescans: { ...state.rescans, snapshotOf: tail.behind!.id } }
+    expect(sweepDueMs(changed, { ...ended, sweep: { ...ended.sweep, walk, isDone: true } })).toBe(
+      nowMs + leastPlan.wholeEveryMs,
+    )
+  })
+
+  test('of a rewind it begins at the new start bound, though that is earlier than the window', () => {
+    const floorMs = nowMs - 30 * dayMs
+    const rewound = { ...aState({ newestMs: nowMs - minuteMs }, week), floorMs, isRewound: true }
+    const tail = walkFor(week, rewound)
+    expect(tail).toMatchObject({ reason: 'rewound', span: { fromMs: nowMs - minuteMs - hourMs } })
+    expect(tail.behind).toMatchObject({ fromMs: floorMs, toMs: tail.span!.fromMs })
+  })
+
+  test('of a first poll it is what stood below the start bound, within the window', () => {
+    const opened = aFeedState({ nowMs })
+    const tail = walkFor(week, opened)
+    expect(tail.behind).toMatchObject({ fromMs: nowMs - 7 * dayMs, toMs: opened.floorMs })
+    expect(walkFor(aFeed({ sweep: { everyMs: undefined, backMs: hourMs } }), opened).behind).toBe(
+      undefined,
+    )
+  })
+
+  test('is left alone by the ladder until it is read, for its finds come as a summary', () => {
+    const state = aState({}, week)
+    const walk = { ...state.walk!, span: { fromMs: nowMs - 70 * minuteMs } }
+    const waiting = { ...state, walk, rescans: { ...state.rescans, snapshotOf: undefined } }
+    for (const [place, ageMs] of [
+      ['recent', 70 * minuteMs],
+      ['long', 70 * minuteMs],
+    ] as const) {
+      const done = { ...waiting.recent, isDone: true }
+      const rungMs = place === 'long' ? [1, 1, 1, 1, 1, 1].map(() => nowMs) : []
+      const given = { ...waiting, recent: done, rescans: { ...waiting.rescans, rungMs } }
+      expect(begun(week, given)).toMatchObject({ place, walk: { span: { fromMs: nowMs - ageMs } } })
+    }
+  })
+})
+
+describe('the ladder', () => {
+  test('doubles its windows from ten minutes, and reads each after a quarter of its length', () => {
+    const windows = rungWindows(7 * dayMs)
+    expect(windows.slice(0, 3)).toEqual([10 * minuteMs, 20 * minuteMs, 40 * minuteMs])
+    expect(windows).toHaveLength(10)
+    expect(rungIntervals(windows, 1).slice(0, 2)).toEqual([2.5 * minuteMs, 5 * minuteMs])
+    expect(rungIntervals(windows, 3).slice(0, 3)).toEqual([
+      undefined,
+      (5 * minuteMs * 3) / 2,
+      (10 * minuteMs * 3) / 2,
+    ])
+  })
+
+  test('scans the longest window that is due, which counts for the shorter ones', () => {
+    const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, week)
+    const { place, walk } = begun(week, state)
+    expect(place).toBe('recent')
+    expect(walk.span).toEqual({ fromMs: nowMs - 20 * minuteMs, toMs: nowMs })
+    expect(fieldsAtEnd(walk)).toEqual([
+      ['rung:0', String(nowMs)],
+      ['rung:1', String(nowMs)],
+    ])
+  })
+
+  test('is not put off by a tail that begins anew, as after a refused cursor', () => {
+    const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, week)
+    const walk = { ...state.walk!, startedAtMs: nowMs - 1_000 }
+    expect(begun(week, { ...state, walk }).walk.span?.fromMs).toBe(nowMs - 20 * minuteMs)
+  })
+
+  test('goes on in minutes while a longer window is being read', () => {
+    const { walk } = begun(week, aState({ rescans: ladderRead(4 * hourMs, week) }, week))
+    const long = { ...aState().long, walk: { ...walk, cursor: 'c' } }
+    const state = aState({ long, rescans: ladderRead(3 * minuteMs, week) }, week)
+    expect(begun(week, state)).toMatchObject({ place: 'recent', walk: { cursor: null } })
+  })
+
+  test('is not climbed by feeds whose pages cost quota or that take no times', () => {
+    expect(next(aCredentialFeed() as never, aState())).toBeUndefined()
+  })
+
+  test('stretches as a whole until all feeds of the tier take half of what rescans may use', () => {
+    const load = { backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
+    const alone = planRescans([{ ...load, perWeek: 1_000 }], 1)
+    expect(alone).toMatchObject({ stretch: 1, wholeEveryMs: hourMs })
+    const busy = planRescans([{ ...load, perWeek: 20_000 }], 1)
+    expect(busy.stretch).toBeGreaterThan(1)
+    expect(busy.wholeEveryMs).toBe((2_000 / 0.05) * 1_000)
+    const sixty = planRescans(
+      Array.from({ length: 60 }, () => ({ ...load, perWeek: 1_000 })),
+      1,
+    )
+    expect(sixty.stretch).toBeGreaterThan(8)
+    const matched = Array.from({ length: 60 }, () => ({ ...load, perWeek: 1, isMatched: true }))
+    expect(planRescans(matched, 1)).toMatchObject({ stretch: 1, matchedEveryMs: 1_200_000 })
+  })
+})
+
+describe('where the service filters by match time', () => {
+  const matchedNowMs = nowMs + 5_000
+
+  test('closed windows follow each other with overlap, and end a minute before the service’s clock', () => {
+    const state = aState({ newestMs: nowMs - hourMs }, week)
+    const first = begun(week, state, { matchedNowMs })
+    expect(first.place).toBe('recent')
+    expect(first.walk.span).toEqual({ fromMs: state.floorMs, toMs: matchedNowMs - minuteMs })
+    expect(first.walk.body).toMatchObject({
+      filters: { materialized_at: { gte: new Date(state.floorMs).toISOString() } },
+    })
+    expect(readNotes(first.walk).isBacklog).toBe(true)
+    const [[name, value] = []] = fieldsAtEnd(first.walk)
+    expect(name).toBe('matched')
+    const matched = JSON.parse(value!) as { fingerprint: string; toMs: number }
+    const sweep = { ...state.sweep, walk: { ...first.walk, startedAtMs: nowMs }, isDone: true }
+    const after = { ...state, sweep, rescans: { ...state.rescans, matched } }
+    expect(next(week, after, { matchedNowMs })).toBe(nowMs + minuteMs)
+    const later = { ...after, nowMs: nowMs + minuteMs }
+    const second = begun(week, later, { matchedNowMs: matchedNowMs + minuteMs })
+    expect(second.walk.span).toEqual({
+      fromMs: matched.toMs - 10 * minuteMs,
+      toMs: matched.toMs + minuteMs,
+    })
+    expect(readNotes(second.walk).isBacklog).toBeUndefined()
+  })
+
+  test('the whole window is read once a day as a proof', () => {
+    const state = aState({}, week)
+    expect(sweepDueMs(week, state, { plan: leastPlan, matchedNowMs })).toBe(
+      state.floorMs + week.startMs + dayMs,
+    )
+  })
+})

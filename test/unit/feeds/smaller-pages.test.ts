@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest'
+import { walkAfterRefusal, walkFor, walkInSmallerPages } from '../../../src/feeds/walk.ts'
+import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import { leastPlan } from '../../../src/feeds/rescan-plan.ts'
+import { nextRescan } from '../../../src/feeds/rescan.ts'
+import { aCredentialFeed, aCredentialSearch, aFeed, aFeedState } from '../../support/feeds.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const feed = aFeed({ startMs: 3 * dayMs, sweep: { everyMs: hourMs, backMs: dayMs } })
+
+describe('a walk in smaller pages', () => {
+  const search = aCredentialSearch({ sweep: { everyMs: hourMs, backMs: dayMs } })
+
+  function sweepOf(state: FeedState): Walk {
+    const next = nextRescan(search, state, { plan: leastPlan })
+    if (!('rescan' in next)) throw new Error('no sweep is due')
+    return next.rescan.walk
+  }
+
+  test('takes the next size each time, and there is an end to it', () => {
+    const sizes: unknown[] = []
+    let walk: Walk | undefined = walkFor(search, aFeedState({ nowMs }))
+    while (walk) {
+      sizes.push(walk.body['size'])
+      walk = walkInSmallerPages(search, aFeedState({ nowMs }), walk)
+    }
+    expect(sizes).toEqual([100, 50, 25, 10])
+    for (const other of [feed, aCredentialFeed()]) {
+      const state = aFeedState({ nowMs })
+      expect(walkInSmallerPages(other, state, walkFor(other, state))).toBeUndefined()
+    }
+  })
+
+  test('reads the same window: without an order in time any part of it may be unread', () => {
+    const walk = { ...walkFor(search, aFeedState({ nowMs })), cursor: 'c1' }
+    const state = aFeedState({ nowMs, floorMs: nowMs - 9 * dayMs, walk, newestMs: nowMs - hourMs })
+    expect(walkInSmallerPages(search, state, walk)).toMatchObject({
+      cursor: null,
+      reason: 'page_size_changed',
+      span: walk.span,
+    })
+    const done = { ...state.rescans, snapshotOf: walk.behind?.id }
+    const read = walkFor(search, aFeedState({ nowMs, floorMs: state.floorMs }))
+    const ended = { ...state, walk: read, lastCaughtUpMs: nowMs, isEnded: true, rescans: done }
+    const sweep = { ...sweepOf(ended), cursor: 'c1' }
+    const later = { ...ended, nowMs: nowMs + hourMs, newestMs: nowMs + hourMs }
+    const smaller = walkInSmallerPages(search, later, sweep)!
+    expect(smaller).toMatchObject({ cursor: null, span: sweep.span, notes: sweep.notes })
+    expect(smaller.body).toEqual({ ...sweep.body, size: 50 })
+  })
+
+  test('stays small after a refused cursor and for a day; then the usual size is tried again', () => {
+    const first = walkFor(search, aFeedState({ nowMs }))
+    const small = walkInSmallerPages(search, aFeedState({ nowMs }), first)!
+    const state = aFeedState({ nowMs, walk: { ...small, cursor: 'c1' }, isEnded: true })
+    expect(walkAfterRefusal(search, state).body['size']).toBe(50)
+    const next = walkFor(search, { ...state, nowMs: nowMs + hourMs })
+    expect(next.body['size']).toBe(50)
+    const last = { ...state, walk: next, nowMs: nowMs + dayMs - 1 }
+    expect(walkFor(search, last).body['size']).toBe(50)
+    const tried = walkFor(search, { ...last, nowMs: nowMs + dayMs })
+    expect(tried).toMatchObject({ cursor: null, reason: 'again' })
+    expect(tried.body['size']).toBe(100)
+    const running = { ...last, isEnded: false, nowMs: nowMs + dayMs }
+    expect(walkFor(search, running)).toBe(next)
+  })
+})
