@@ -66,15 +66,27 @@ function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
       dnsLookup: (host, found) => found(null, host),
     },
   )
-  return renewNodes(cluster, config)
+  return prepareCluster(cluster, config)
 }
 
-/** A lost node gets a new connection; BullMQ's duplicates have nodes of their own. */
-function renewNodes(cluster: Cluster, config: RedisConfig): Cluster {
+/** BullMQ's duplicates too: they have nodes of their own. */
+function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
   cluster.on('+node', (node: IORedis) => refresh(node.options, config))
-  const duplicate = cluster.duplicate.bind(cluster)
-  cluster.duplicate = (...given) => renewNodes(duplicate(...given), config)
+  const [connect, duplicate] = [cluster.connect.bind(cluster), cluster.duplicate.bind(cluster)]
+  cluster.connect = () => untilReady(cluster, connect())
+  cluster.duplicate = (...given) => prepareCluster(duplicate(...given), config)
   return cluster
+}
+
+/**
+ * ioredis forgets the promise of a `connect()` that found the Cluster down, although it tries again and
+ * becomes ready (ioredis #741). A BullMQ worker that waited for it took no job for ever.
+ */
+function untilReady(cluster: Cluster, connecting: Promise<void>): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  cluster.once('ready', resolve)
+  connecting.then(resolve, reject)
+  return promise.finally(() => cluster.off('ready', resolve))
 }
 
 /** With what the files hold by now; one that cannot be read is just being written. */

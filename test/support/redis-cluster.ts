@@ -20,6 +20,8 @@ export interface ClusterRig {
   moveSlotOf(key: string): Promise<void>
   /** The same in two steps: nothing of the slot has moved until the second. */
   beginMoveOf(key: string): Promise<() => Promise<void>>
+  /** Nobody has the slot of a key any more: the Cluster is down. Gives it back to whom it was taken from. */
+  orphanSlotOf(key: string): Promise<() => Promise<void>>
   /** Whoever was killed comes back. */
   restart(): Promise<void>
   stop(): Promise<void>
@@ -89,6 +91,19 @@ export async function startCluster({
       await finish()
     },
     beginMoveOf,
+    async orphanSlotOf(key) {
+      const owner = await ownerOf(key)
+      const slot = await owner.client.cluster('KEYSLOT', key)
+      const isDown = async ({ client }: Node): Promise<boolean> =>
+        (await client.cluster('INFO')).includes('cluster_state:fail')
+      for (const { client } of nodes) await client.cluster('DELSLOTS', slot)
+      await until('no node is well', async () =>
+        (await Promise.all(nodes.map(isDown))).every(Boolean),
+      )
+      return async () => {
+        await owner.client.cluster('ADDSLOTS', slot)
+      }
+    },
     async restart() {
       for (const node of nodes) {
         if (node.child.signalCode !== null) node.child = await node.launch()
