@@ -2,6 +2,7 @@ import type { FeedState, Walk } from '../ledger/feed-state.ts'
 import { ServiceError } from '../service/service-error.ts'
 import type { FeedPage } from './feed-type.ts'
 import { typeOf } from './feed-types.ts'
+import { noteMatchRefused } from './match-time.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import type { RescanPlace } from './rescan.ts'
@@ -30,7 +31,10 @@ export async function fetchPage(
     return fetched
   } catch (error) {
     const fresh = walkAfter(error, turn, state, { walk, place })
-    if (!fresh) throw error
+    if (!fresh) {
+      await noteMatchRefused(options, turn.feed, walk, error)
+      throw error
+    }
     return fetchPage(options, turn, state, { walk: fresh, place })
   }
 }

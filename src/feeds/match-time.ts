@@ -41,8 +41,9 @@ function capabilityName(feed: PolledFeed): string {
 }
 
 /**
- * A window in the future must be empty and one since ever must not; a refusal, or any other answer, means
- * that the filter is not honoured. undefined: the feed shows nothing at all, so nothing was learned.
+ * A window in the future must be empty and one since ever must not; a refusal of the request, or any other
+ * page, means that the filter is not honoured. undefined: nothing was learned, since the feed shows nothing at
+ * all or the service failed; the ladder reads meanwhile.
  */
 async function probe(
   options: PollerOptions,
@@ -57,15 +58,37 @@ async function probe(
     if ((await countItems(options, turn, inFuture)) > 0) return false
     if ((await countItems(options, turn, sinceEver)) > 0) return true
   } catch (error) {
-    if (isRefusal(error)) return false
-    throw error
+    if (saysNo(error)) return false
+    if (!(error instanceof ServiceError) || isForLater(error) || turn.signal.aborted) throw error
+    const { name, account } = turn.feed
+    const said = 'whether the service filters by match time could not be found out'
+    const about = { feed: name, account, err: error }
+    options.logger.repeated.warn(about, said, { cause: error.reason, list: 'feeds', name })
+    return undefined
   }
   const unfiltered = type.body(turn.feed, { fromMs: 0 }, type.pageSizes[0])
   return (await countItems(options, turn, unfiltered)) > 0 ? false : undefined
 }
 
-function isRefusal(error: unknown): boolean {
-  return error instanceof ServiceError && ['rejected', 'invalid'].includes(error.reason)
+function saysNo(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && (error.status === 400 || error.status === 422)
+}
+
+/** Another request would fare no better just now. */
+function isForLater({ reason }: ServiceError): boolean {
+  return reason === 'rate_limited' || reason === 'auth'
+}
+
+/** After a scan by match time failed: a refusal takes the filter back. */
+export async function noteMatchRefused(
+  { capabilities }: PollerOptions,
+  feed: PolledFeed,
+  walk: Walk,
+  error: unknown,
+): Promise<void> {
+  if (readNotes(walk).kind !== 'matched' || !saysNo(error)) return
+  const why = `the service refuses it (${error.status}): late events are found by reading again from now on`
+  await capabilities?.(feed.account).demote(capabilityName(feed), why)
 }
 
 async function countItems(

@@ -27,12 +27,13 @@ const askAgainMs = 86_400_000
 /** One that did may have met a fault of a gateway. */
 const askSoonMs = 600_000
 
-/** Whether the service refused it so lately that it is not asked again yet. */
+/** Whether the service refused it so lately that it is not asked again yet. Each feed asks for itself once. */
 export async function isRefused(
   { client, clock }: Asking,
   feed: PolledFeed,
-  { lastSuccessMs }: FeedState,
+  { lastSuccessMs, refused }: FeedState,
 ): Promise<boolean> {
+  if (!refused) return false
   const need = typeOf(feed).needs?.(feed)
   const known = need && (await client(feed.account).capabilities.read(need.capability))
   if (!known || known.has) return false

@@ -71,7 +71,7 @@ export function nextRescan(
   if (!isReadable(feed, state)) return { dueMs: undefined }
   const dues: number[] = []
   for (const place of ['recent', 'long', 'sweep'] as const) {
-    const running = runningWalk(feed, state, place)
+    const running = runningWalk(feed, state, place, world)
     if (running) return { rescan: { place, walk: running } }
     const next = isFrequent(feed) || place === 'sweep' ? due(place, feed, state, world) : undefined
     if (next && next.atMs <= state.nowMs) return { rescan: { place, walk: next.begin() } }
@@ -91,9 +91,15 @@ function isRead(feed: PolledFeed, state: FeedState): state is ReadState {
   return state.lastCaughtUpMs !== undefined && !readsAll(feed, state)
 }
 
-function runningWalk(feed: PolledFeed, state: FeedState, place: RescanPlace): Walk | undefined {
+function runningWalk(
+  feed: PolledFeed,
+  state: FeedState,
+  place: RescanPlace,
+  { matchedNowMs }: RescanWorld,
+): Walk | undefined {
   const { walk, isDone }: ScanState = state[place]
   if (!walk || isDone || walk.fingerprint !== fingerprintOf(feed, state.floorMs)) return undefined
+  if (readNotes(walk).kind === 'matched' && matchedNowMs === undefined) return undefined
   const pending = place === 'sweep' ? pendingSnapshot(state) : undefined
   return pending && readNotes(walk).snapshotOf !== pending.id ? undefined : walk
 }

@@ -96,9 +96,9 @@ export function isNotThere({ status }: ServiceError): boolean {
   return status === 403 || status === 404 || status === 405
 }
 
-/** Not JSON, or JSON of another shape; a redirect and an oversized answer too. */
-function isNonsense({ reason }: ServiceError): boolean {
-  return reason === 'contract'
+/** Not JSON, or JSON of another shape; a redirect, an oversized answer, and the page of a gateway that forbids. */
+function isNonsense({ reason, status, fault }: ServiceError): boolean {
+  return reason === 'contract' || (status === 403 && fault === 'html')
 }
 
 /** A 404 about the path itself, not about something that the path names. */

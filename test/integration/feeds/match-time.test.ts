@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/service/capabilities.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
+import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
@@ -94,4 +95,47 @@ test('an event that match time should have shown and did not takes the filter ba
   expect([...(await rig.records()).keys()]).toContain(missed.uid)
   expect((await capabilities.read(name))?.has).toBe(false)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+})
+
+/** From now on every request that filters by match time fails so. */
+function failMatched(reason: ServiceReason, status?: number): void {
+  const { client } = rig.replica
+  const search = client.searchGroupEvents.bind(client)
+  client.searchGroupEvents = (request) => {
+    if (!JSON.stringify(request.body).includes('materialized_at')) return search(request)
+    return Promise.reject(new ServiceError(reason, 'no', { status }))
+  }
+}
+
+/** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */
+async function aLateEvent(): Promise<string> {
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'rung:0', '1')
+  return rig.sandbox.addEvent({ createdAtMs: Date.now() - 120_000 }).uid
+}
+
+test.each([
+  ['fails (500)', 'unavailable', 500],
+  ['answers nonsense', 'contract', undefined],
+  ['does not find the group any more (404)', 'rejected', 404],
+] as const)(
+  'late events are found by the ladder while the question about match time %s, which settles nothing',
+  async (_manner, reason, status) => {
+    const capabilities = await begin('honoured')
+    failMatched(reason, status)
+    const late = await aLateEvent()
+    await rig.turn(feed, 'sweep')
+    expect([...(await rig.records()).keys()]).toContain(late)
+    expect(await capabilities.read(name)).toBeUndefined()
+  },
+)
+
+test('late events are found by the ladder when a service that filtered by match time refuses to', async () => {
+  await begin('honoured')
+  await rig.turn(feed, 'sweep')
+  failMatched('rejected', 422)
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  const late = await aLateEvent()
+  await rig.turn(feed, 'sweep')
+  await rig.turn(feed, 'sweep')
+  expect([...(await rig.records()).keys()]).toContain(late)
 })

@@ -141,6 +141,18 @@ test('a feed that had been answered asks again after ten minutes: a gateway may 
   await rig.toEnd(tenant)
 })
 
+test('a second feed of what is refused says so itself, and does not stop in silence', async () => {
+  await begin()
+  const worst = { ...tenant, name: 'worst', filters: { severity: ['critical' as const] } }
+  rig.sandbox.faults.add({ on: '/firework/v4/events/*', effect: 'status', status: 403 })
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  expect(await rig.turn(worst)).toEqual({ status: 'refused' })
+  expect((await openFeed(rig.book, 'worst', 0)).refused?.reason).toMatch(/needs access to/)
+  rig.asked()
+  expect(await rig.turn(worst)).toEqual({ status: 'refused' })
+  expect(rig.asked()).toEqual([])
+})
+
 test('one event that a group and its tenant show reaches a destination once', async () => {
   await begin()
   const group = aFeed({ name: 'group', startMs, sweep })

@@ -100,6 +100,13 @@ describe('what a server has', () => {
     expect(memory.logged()).toContain('not JSON')
   })
 
+  test('is not given up for 30 days because a gateway in between answers by a web page (403)', async () => {
+    const memory = aMemory()
+    const page = new ServiceError('auth', 'forbidden', { status: 403, fault: 'html' })
+    expect(await memory.of('key').find('astp', () => Promise.reject(page))).toBe(false)
+    expect(await memory.leftMs('key', 'astp')).toBeLessThanOrEqual(3_600_000)
+  })
+
   test('is no longer used once it was found wanting, and the log says why', async () => {
     const memory = aMemory()
     await memory.of('key').note('materialized_at', true)

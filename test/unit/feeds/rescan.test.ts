@@ -252,6 +252,14 @@ describe('where the service filters by match time', () => {
     expect(readNotes(second.walk).isBacklog).toBeUndefined()
   })
 
+  test('a window that was begun is left when the service no longer does, so that the ladder goes on', () => {
+    const { walk } = begun(week, aState({ newestMs: nowMs - hourMs }, week), { matchedNowMs })
+    const rescans = ladderRead(hourMs, week)
+    const state = aState({ rescans, recent: { ...aState().recent, walk, isDone: false } }, week)
+    expect(readNotes(begun(week, state, { matchedNowMs }).walk).kind).toBe('matched')
+    expect(readNotes(begun(week, state).walk).kind).toBe('rung')
+  })
+
   test('the whole window is read once a day as a proof', () => {
     const state = aState({}, week)
     expect(sweepDueMs(week, state, { plan: leastPlan, matchedNowMs })).toBe(
