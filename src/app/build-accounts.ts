@@ -14,6 +14,7 @@ import {
   openLeftBooks,
   readAccounts,
   readHoldings,
+  removeLedger,
   type AccountFacts,
 } from '../ledger/accounts.ts'
 import { openBook, type Book } from '../ledger/book.ts'
@@ -32,6 +33,7 @@ export interface AccountWatch {
 export async function openBooks(shared: Shared): Promise<void> {
   const { config, redis, keys, books, newAccounts, timings } = shared
   const { detailWaitMs } = timings
+  await endRemovals(shared)
   for (const { name } of config.accounts) {
     books.push(await openBook({ redis, keys, account: name, config: config.ledger, detailWaitMs }))
   }
@@ -40,6 +42,17 @@ export async function openBooks(shared: Shared): Promise<void> {
   await noteFacts(shared, accountFacts(config))
   await noteConfigured(shared, namesIn(config))
   await openLeft(shared)
+}
+
+/** What is left of a ledger whose removal was broken off says nothing that is true: its account starts anew. */
+async function endRemovals(shared: Shared): Promise<void> {
+  for (const { name, discarding } of await readAccounts(shared)) {
+    if (!discarding?.isRemoving || !namesIn(shared.config).includes(name)) continue
+    await removeLedger(shared, name, (ms) => shared.clock.sleep(ms))
+    const said =
+      'the account was being discarded: the rest of its ledger is removed, and it starts anew'
+    shared.logger.warn({ account: name, by: discarding.by }, said)
+  }
 }
 
 function namesIn({ accounts }: Config): string[] {

@@ -4,6 +4,7 @@
  */
 import type { Config } from '../config/config.ts'
 import { settleMembers } from '../digest/sealed-message.ts'
+import { sealedMembers } from '../digest/seal.ts'
 import {
   noteDiscarding,
   readAccounts,
@@ -17,6 +18,9 @@ import { reopenBook, type Book } from '../ledger/book.ts'
 import { holdOrphan } from '../ledger/collecting.ts'
 import { discardDeadLetter, listDeadLetters } from '../ledger/dead-letters.ts'
 import { sinksOf } from '../ledger/due.ts'
+import { claimLead } from '../ledger/lead-book.ts'
+import { parseRef } from '../ledger/refs.ts'
+import { messagesBeingMade, type Message } from '../proof/message-head.ts'
 import { hasReplicas } from '../ledger/generation.ts'
 import { discardItem, pendingItems, type PlacedItem, type Redirected } from '../ledger/redirect.ts'
 import { askFirst } from './ask-first.ts'
@@ -70,6 +74,7 @@ export async function discardAccount(
     const holdings = book && (await readHoldings(book))
     if (!options.yes) await askFirst(context, questionLines(account, holdings))
     const by = operatorName(context, options) ?? 'an operator'
+    await passLeadOn(ledger, config, account)
     return discard({ context, ledger, account, book, by }, holdings?.quarantined ?? 0)
   })
   const { items, deadLetters, quarantined, busy } = done
@@ -121,6 +126,16 @@ function questionLines(account: string, holdings: Holdings | undefined): string[
   ]
 }
 
+/** The windows of digests, where no daemon has run since the account left. */
+async function passLeadOn(ledger: OpenLedger, config: Config, account: string): Promise<void> {
+  if ((await ledger.redis.get(ledger.keys.shared('lead'))) !== account) return
+  const names = config.accounts.map(({ name }) => name)
+  await claimLead(
+    ledger,
+    ledger.books.filter((book) => names.includes(book.account)),
+  )
+}
+
 async function discard(discarding: Discarding, quarantined: number): Promise<Discarded> {
   const { context, ledger, account, by } = discarding
   const { terminal, clock, stop } = context
@@ -149,6 +164,7 @@ async function discard(discarding: Discarding, quarantined: number): Promise<Dis
 async function giveUp(discarding: Discarding, sum: Discarded): Promise<void> {
   const { context, book } = discarding
   if (!book) return
+  sum.busy += await freeOthers(discarding, book) // first: what is taken apart later has no head any more
   for await (const placed of pendingItems(book)) {
     const outcome = await giveUpItem(discarding, book, placed)
     if (outcome === 'busy') sum.busy += 1
@@ -162,31 +178,76 @@ async function giveUp(discarding: Discarding, sum: Discarded): Promise<void> {
 }
 
 async function giveUpItem(
-  { ledger, by }: Discarding,
+  discarding: Discarding,
   book: Book,
   { ref, item }: PlacedItem,
 ): Promise<Redirected> {
-  const first = await discardItem(book, ref, `by ${by}`)
+  const by = `by ${discarding.by}`
+  const first = await discardItem(book, ref, by)
   if (first !== 'busy') return first
-  const held = item.sealedIn === undefined ? ref : `b:${item.sealedIn}:${item.sink}`
-  const head = item.sealedIn === undefined ? undefined : await headOf(ledger, item.sealedIn)
-  const nowMs = await redisNow(ledger)
-  const sentAtMs = item.sealedIn === undefined ? item.atMs : head?.sentAtMs
-  if (sentAtMs !== undefined && nowMs - sentAtMs < staleMs) return 'busy'
-  const answered = head && (await readAnswered(head.book, held))
-  if (head && answered) {
-    const bookOf = (account: string): Book | undefined =>
-      [book, ...ledger.books].find((one) => one.account === account)
-    await settleMembers(head.book, held, answered, bookOf)
-    return 'other' // its outcome was known
+  const { sink, sealedIn, atMs } = item
+  if (sealedIn !== undefined) {
+    const taken = await takeApart(discarding, { messageId: sealedIn, sink }, [book])
+    if (taken !== 'done') return taken
+  } else {
+    if (await isFresh(discarding, atMs)) return 'busy'
+    await holdOrphan(book, ref)
   }
-  await holdOrphan(book, held) // out of its message, whoever is to send that
-  return discardItem(book, ref, `by ${by}`)
+  return discardItem(book, ref, by)
+}
+
+/** Out of messages that this account leads: they go with it, and what others have in them stays to be told. */
+async function freeOthers(discarding: Discarding, book: Book): Promise<number> {
+  const others = discarding.ledger.books.filter(({ account }) => account !== book.account)
+  let busy = 0
+  for (const message of [...(await ledMessages(book)), ...(await messagesBeingMade(book))]) {
+    const members = await Promise.all(others.map((one) => sealedMembers(one, message.messageId)))
+    const count = members.flat().length
+    if (count > 0 && (await takeApart(discarding, message, others)) === 'busy') busy += count
+  }
+  return busy
+}
+
+async function ledMessages(book: Book): Promise<Message[]> {
+  const messages: Message[] = []
+  for (const sink of await sinksOf(book)) {
+    const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
+    for (const ref of refs.map(parseRef)) {
+      if (ref.kind === 'batch') messages.push({ messageId: ref.batchId, sink })
+    }
+  }
+  return messages
+}
+
+/** What `of` has in a message goes out of it, whoever is to send that; `other`: the message's outcome was known. */
+async function takeApart(
+  discarding: Discarding,
+  { messageId, sink }: Message,
+  of: readonly Book[],
+): Promise<'done' | 'busy' | 'other'> {
+  const { ledger, account, book: own } = discarding
+  const ref = `b:${messageId}:${sink}`
+  const others = ledger.books.filter((one) => one.account !== account)
+  const books = own ? [own, ...others] : others
+  const head = await headOf(books, messageId)
+  if (await isFresh(discarding, head?.sentAtMs)) return 'busy'
+  const answered = head && (await readAnswered(head.book, ref))
+  if (head && answered) {
+    const bookOf = (name: string): Book | undefined => books.find((one) => one.account === name)
+    await settleMembers(head.book, ref, answered, bookOf)
+    return 'other'
+  }
+  for (const book of of) await holdOrphan(book, ref)
+  return 'done'
+}
+
+async function isFresh({ ledger }: Discarding, sentAtMs: number | undefined): Promise<boolean> {
+  return sentAtMs !== undefined && (await redisNow(ledger)) - sentAtMs < staleMs
 }
 
 /** Where a sealed message is kept: with the account that leads it, which may be another one. */
 async function headOf(
-  { books }: OpenLedger,
+  books: readonly Book[],
   messageId: string,
 ): Promise<{ book: Book; sentAtMs: number | undefined } | undefined> {
   for (const book of books) {

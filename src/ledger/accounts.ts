@@ -22,7 +22,14 @@ export interface AccountEntry {
   /** What the configuration said of it then. */
   facts: AccountFacts | undefined
   /** An operator discards it: its book is opened by nobody else any more. */
-  discarding: { atMs: number; by: string } | undefined
+  discarding: Discarding | undefined
+}
+
+interface Discarding {
+  atMs: number
+  by: string
+  /** Some of its keys may be gone: there is no way back. */
+  isRemoving?: true
 }
 
 /** By which a renamed account is recognised. */
@@ -55,8 +62,12 @@ export async function readAccounts({ redis, keys }: Place): Promise<AccountEntry
   })
 }
 
-async function isDiscarding({ redis, keys }: Place, account: string): Promise<boolean> {
-  return (await redis.hexists(keys.shared('accounts'), `${account}|discarding`)) === 1
+async function readDiscarding(
+  { redis, keys }: Place,
+  account: string,
+): Promise<Discarding | undefined> {
+  const text = await redis.hget(keys.shared('accounts'), `${account}|discarding`)
+  return text === null ? undefined : (JSON.parse(text) as Discarding)
 }
 
 /** What a daemon says of the accounts that its configuration has, at its start. */
@@ -182,15 +193,20 @@ export async function removeLedger(
 ): Promise<boolean> {
   const { redis, keys } = place
   const markKey = keys.account(account, 'mark-key')
+  const mark = await readDiscarding(place, account)
+  if (!mark) return false
+  const removing = JSON.stringify({ ...mark, isRemoving: true })
+  await redis.hset(keys.shared('accounts'), `${account}|discarding`, removing)
   for (let pass = 0, removed = 1; pass < maxPasses && removed > 0; pass += 1) {
     removed = 0
     for await (const names of scanKeys(redis, keys.account(account, '*'))) {
       const others = names.filter((name) => name !== markKey)
-      if (!(await isDiscarding(place, account))) return false
+      if (!(await readDiscarding(place, account))) return false
       if (others.length > 0) removed += await redis.unlink(...others)
       await pause(removalPauseMs)
     }
   }
+  if (!(await readDiscarding(place, account))) return false // the last pass may have been a long one
   await redis.unlink(markKey)
   await redis.del(keys.shared('quota', account))
   await forgetAccount(place, account)

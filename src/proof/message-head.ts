@@ -2,7 +2,7 @@ import { messageIdOf } from '../digest/seal.ts'
 import type { Book } from '../ledger/book.ts'
 import { parseRef } from '../ledger/refs.ts'
 
-interface Message {
+export interface Message {
   messageId: string
   sink: string
 }
@@ -26,14 +26,22 @@ export async function headOf(
 }
 
 async function isBeingMade(book: Book, { messageId, sink }: Message): Promise<boolean> {
+  const made = await messagesBeingMade(book, sink)
+  return made.some((message) => message.messageId === messageId)
+}
+
+/** Messages that the book's turns make, or would make next: for a sink, or for all. */
+export async function messagesBeingMade(book: Book, sink?: string): Promise<Message[]> {
   const timers = await book.redis.zrange(book.key('timers'), '0', '-1')
-  const ids = timers.flatMap((timer) => {
-    const ref = parseRef(timer)
-    return ref.kind === 'gathering' && ref.sink === sink ? [ref.id] : []
-  })
-  const made = ids.map(async (id) => {
-    const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
-    return messageIdOf({ book, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) })
-  })
-  return (await Promise.all(made)).includes(messageId)
+  const refs = timers
+    .map(parseRef)
+    .filter((ref) => ref.kind === 'gathering')
+    .filter((ref) => sink === undefined || ref.sink === sink)
+  return Promise.all(
+    refs.map(async ({ id, sink: to }) => {
+      const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
+      const turn = { book, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
+      return { messageId: messageIdOf(turn), sink: to }
+    }),
+  )
 }

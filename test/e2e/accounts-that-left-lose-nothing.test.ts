@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { App } from '../../src/app.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { noteDiscarding, removeLedger } from '../../src/ledger/accounts.ts'
 import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
 import { createKeys } from '../../src/redis/keys.ts'
 import { createLogger } from '../../src/runtime/logger.ts'
@@ -221,3 +222,21 @@ test('a rename is said before it starts: by the list for the file to come, and b
   const again = await startDaemon(after) // it has begun: saying it again would be of no use
   expect(again.log.filter(({ msg }) => renamed.test(String(msg)))).toEqual([])
 }, 60_000)
+
+test('an account that comes back when half of its ledger was removed starts anew, and its sums are right', async () => {
+  const prefix = 'halfway'
+  const { daemon: before, uids } = await bury(prefix)
+  await before.app.stop()
+  const book = before.app.books.find(({ account }) => account === 'umbrella')!
+  const place = { redis: tests.redis, keys: createKeys(prefix) }
+  await noteDiscarding(place, 'umbrella', 'ann')
+  const read = await tests.redis.hgetall(book.key('feed', 'people'))
+  const breakOff = (): Promise<void> => Promise.reject(new Error('cut off'))
+  await expect(removeLedger(place, 'umbrella', breakOff)).rejects.toThrow('cut off')
+  await tests.redis.hset(book.key('feed', 'people'), read) // which keys go first is chance
+  await pauseSink(prefix, false)
+  const daemon = await startDaemon(configOf(prefix))
+  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
+  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
+  for (const one of daemon.app.books) await expectConservation(one)
+}, 90_000)

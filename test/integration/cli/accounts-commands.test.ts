@@ -1,9 +1,12 @@
 /** `accounts list|discard` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { noteConfigured, noteDiscarding, readAccounts } from '../../../src/ledger/accounts.ts'
 import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { sealBatch } from '../../../src/ledger/collecting.ts'
+import { claimLead } from '../../../src/ledger/lead-book.ts'
+import { aDigestRig } from '../../support/digest-rig.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { tocsin } from './tocsin.ts'
@@ -160,3 +163,36 @@ test('a discard that was broken off is seen, its rest is nobody’s, and the sam
   expect(code).toBe(0)
   expect(await keysOf(umbrella)).toEqual([])
 })
+
+test('what others have in a message that the account leads is not lost with it, nor the windows of digests', async () => {
+  const { config, keys, umbrella, book } = await aScene()
+  const books = [umbrella, book]
+  await claimLead({ redis: book.redis, keys }, books)
+  const rig = await aDigestRig(tests, { keys, books })
+  await rig.show(umbrella, { uid: 'a/b/20', severity: 'low' })
+  await rig.show(book, { uid: 'a/b/21', severity: 'low' })
+  rig.toMorning(1)
+  const messages = await rig.seal()
+  const [ref = ''] = messages.filter((one) => one.endsWith(':oncall'))
+  expect((await readAccounting(book)).sinks['oncall']?.pending).toMatchObject({ batch: 1 })
+  await beginAttempt(umbrella, ref, 't', 30_000)
+  const busy = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(busy.out).toContain('in messages on their way just now')
+  await stale(umbrella, ref)
+
+  const { code } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
+  expect(code).toBe(0)
+  expect(await keysOf(umbrella)).toEqual([])
+  expect((await readAccounting(book)).sinks['oncall']?.pending).toMatchObject({ held: 1 })
+  const audit = await tocsin('audit', '--ledger', ...config)
+  expect([audit.code, audit.out]).toEqual([0, expect.not.stringContaining('stranded')])
+  expect(await book.redis.get(keys.shared('lead'))).toBe('main')
+  expect(await book.redis.zcard(book.key('timers'))).toBeGreaterThan(0)
+})
+
+/** As if the process that sends the message had died long ago. */
+async function stale(book: Book, ref: string): Promise<void> {
+  const name = book.key('batch', ref.split(':')[1] ?? '')
+  const head = JSON.parse((await book.redis.get(name)) ?? '') as { at: number }
+  await book.redis.set(name, JSON.stringify({ ...head, at: head.at - 120_000 }))
+}

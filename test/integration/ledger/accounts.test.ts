@@ -122,6 +122,18 @@ test('a removal stops when the account is configured again, and keeps what is le
   expect((await readHoldings(book)).pendingTotal).toBe(1)
 })
 
+test('a removal that is over but for its last look does not take the digest key of an account that is back', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  await noteDiscarding(place, 'umbrella', 'ann')
+  const backAtTheEnd = async (): Promise<void> => {
+    const names = await place.redis.keys(`${book.key()}*`)
+    if (names.length === 1) await noteConfigured(place, ['umbrella'])
+  }
+  expect(await removeLedger(place, 'umbrella', backAtTheEnd)).toBe(false)
+  expect(await place.redis.exists(book.key('mark-key'))).toBe(1)
+})
+
 test('a message of several accounts waits for the one whose ledger is closed, and not for one that is discarded', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   const lead = await tests.book({ keys: place.keys })
