@@ -7,7 +7,7 @@ import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import { sortPage } from './sort-page.ts'
-import { advance } from './walk.ts'
+import { advance, isReadAnew } from './walk.ts'
 
 interface Fetched {
   state: FeedState
@@ -28,7 +28,7 @@ export function pageOf(
   const isTail = place === undefined
   // a rescan that stands still is over: it is not asked again and again for the same page
   const isCaughtUp = moved.isCaughtUp || (!isTail && !hasMore)
-  const isFirstWalk = isTail && (state.isBackfilling || !state.walk)
+  const isFirstWalk = isTail && (state.isBackfilling || isReadAnew(feed, state))
   const { unordered } = typeOf(feed)
   const order = isTail ? unordered : undefined
   const walk = withNotes(moved.walk, fetched, order?.note(fetched.walk, fetched.page, isCaughtUp))

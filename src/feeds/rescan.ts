@@ -27,7 +27,14 @@ import {
   type RescanPlan,
   type RescanWorld,
 } from './rescan-plan.ts'
-import { beginRescan, fingerprintOf, readsAll } from './walk.ts'
+import {
+  beginRescan,
+  fingerprintOf,
+  isReadBehind,
+  pendingSnapshot,
+  reachOf,
+  readsAll,
+} from './walk.ts'
 
 export type RescanPlace = 'recent' | 'long' | 'sweep'
 
@@ -122,11 +129,6 @@ function due(
   return place === 'recent' ? dueMatched(feed, state, world.matchedNowMs, world.plan) : undefined
 }
 
-/** What the tail left behind it, until a rescan has read it. */
-function pendingSnapshot({ walk, rescans }: FeedState): Walk['behind'] {
-  return walk?.behind && walk.behind.id !== rescans.snapshotOf ? walk.behind : undefined
-}
-
 function dueSnapshot(feed: PolledFeed, state: ReadState, world: RescanWorld): Due | undefined {
   const behind = pendingSnapshot(state)
   if (!behind) return undefined
@@ -143,7 +145,7 @@ function dueSnapshot(feed: PolledFeed, state: ReadState, world: RescanWorld): Du
 
 function dueWhole(feed: PolledFeed, state: ReadState, world: RescanWorld): Due {
   const { nowMs } = state
-  const fromMs = Math.max(lowestMs(state), nowMs - (feed.sweep?.backMs ?? 0))
+  const fromMs = Math.max(lowestMs(feed, state), nowMs - (feed.sweep?.backMs ?? 0))
   const notes = wholeNotes(state, world)
   return {
     atMs: lastWholeMs(feed, state) + wholeEveryMs(feed, world),
@@ -169,9 +171,9 @@ function lastWholeMs({ startMs }: PolledFeed, { sweep, floorMs, rescans }: FeedS
  * Below the start bound nothing is read before it is known what stood there (the baseline). Until the
  * snapshot is read, its finds are left to it, for they come as a summary.
  */
-function lowestMs(state: ReadState): number {
+function lowestMs(feed: PolledFeed, state: ReadState): number {
   if (pendingSnapshot(state)) return state.walk.span?.fromMs ?? state.floorMs
-  return state.walk.behind ? 0 : state.floorMs
+  return isReadBehind(feed) ? reachOf(state.walk, state.floorMs) : state.floorMs
 }
 
 function dueRung(
@@ -196,7 +198,7 @@ function dueRung(
   if (!best) return undefined
   const { rung, windowMs, atMs } = best
   const { nowMs, newestMs } = state
-  const fromMs = Math.max(lowestMs(state), nowMs - windowMs)
+  const fromMs = Math.max(lowestMs(feed, state), nowMs - windowMs)
   const notes: RescanNotes = { kind: 'rung', rung, lateBeforeMs: newestMs ?? null }
   const span = { fromMs, toMs: nowMs }
   return { atMs, begin: () => beginRescan(feed, state, { span, notes: { ...notes } }) }

@@ -32,7 +32,19 @@ export function walkFor(feed: PolledFeed, state: FeedState): Walk {
     })
   }
   const goesOn = typeOf(feed).unordered?.goesOn?.(walk) ?? true
-  return state.isEnded || !goesOn ? following(feed, { ...state, walk }) : walk
+  const next = state.isEnded || !goesOn ? following(feed, { ...state, walk }) : walk
+  return withinBack(feed, state, next)
+}
+
+/** With a longer `sweep.back` than before, what it newly covers is left to a rescan too. */
+function withinBack(feed: PolledFeed, state: FeedState, walk: Walk): Walk {
+  const { nowMs, floorMs } = state
+  if (!isReadBehind(feed)) return walk
+  const fromMs = nowMs - feed.sweep.backMs
+  const lowestMs = reachOf(walk, floorMs)
+  if (fromMs >= lowestMs - overlapMs) return walk // no more than a clock that was set back
+  const toMs = pendingSnapshot(state)?.toMs ?? lowestMs
+  return { ...walk, behind: { id: String(nowMs), fromMs, toMs } }
 }
 
 /** Until when a feed that was read to its end waits, whatever its `every`; undefined: it does not. */
@@ -103,12 +115,25 @@ function spanOfWindow(feed: PolledFeed, walk: Walk | undefined): WalkSpan | unde
   return typeOf(feed).unordered?.byTime ? walk?.span : undefined
 }
 
+/** Whether a rescan reads what lies behind a tail; where none does, the tail itself has to. */
+export function isReadBehind(
+  feed: PolledFeed,
+): feed is PolledFeed & { sweep: NonNullable<PolledFeed['sweep']> } {
+  return feed.sweep !== undefined && !typeOf(feed).unordered
+}
+
+/** Whether the tail begins at the start bound, as the first one did. */
+export function isReadAnew(feed: PolledFeed, { walk, isRewound }: FeedState): boolean {
+  return !walk || (isRewound && !isReadBehind(feed))
+}
+
 /** Where no rescan reads what lies behind a tail, the tail does, as far back as sweeps go. */
 function resumeFrom(feed: PolledFeed, state: FeedState): number {
-  const { newestMs, nowMs, floorMs, isBackfilling, isRewound, walk } = state
+  const { newestMs, nowMs, floorMs, isBackfilling, walk } = state
   const { unordered } = typeOf(feed)
   const span = spanOfWindow(feed, walk)
-  if (newestMs === undefined || (span && isBackfilling) || (unordered && isRewound)) return floorMs
+  const isAnew = newestMs === undefined || isReadAnew(feed, state)
+  if (isAnew || (span && isBackfilling)) return floorMs
   const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
   const backMs = unordered ? Math.max(overlapMs, feed.sweep?.backMs ?? 0) : overlapMs
   return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
@@ -117,6 +142,16 @@ function resumeFrom(feed: PolledFeed, state: FeedState): number {
 /** From when on the request of a walk was read, as far as anybody knows; ms. */
 export function readsFrom({ readsFromMs, span }: Walk): number | undefined {
   return readsFromMs ?? span?.fromMs
+}
+
+/** From when on rescans may read: what is earlier was never read by this request; ms. */
+export function reachOf(walk: Walk, floorMs: number): number {
+  return Math.min(readsFrom(walk) ?? floorMs, walk.behind?.fromMs ?? Infinity)
+}
+
+/** What the tail left behind it, until a rescan has read it. */
+export function pendingSnapshot({ walk, rescans }: FeedState): Walk['behind'] {
+  return walk?.behind && walk.behind.id !== rescans.snapshotOf ? walk.behind : undefined
 }
 
 interface WalkBegin {
@@ -147,17 +182,16 @@ function beginWalk(
 }
 
 /**
- * What a tail with a new request leaves to a rescan: from the start bound, or from `sweep.back` before now
- * where that is earlier, to where the tail begins. undefined: nothing, or no rescan reads this feed by time.
+ * What a tail with a new request leaves to a rescan: from `sweep.back` before now, or from earlier where the
+ * operator moved the start bound there or the tail before left more unread, to where the tail begins.
+ * undefined: nothing, or no rescan reads this feed by time.
  */
-function findBehind(
-  feed: PolledFeed,
-  { floorMs, nowMs, isRewound, walk }: FeedState,
-  tailFromMs: number,
-): Walk['behind'] {
-  if (!feed.sweep || typeOf(feed).unordered) return undefined
+function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Walk['behind'] {
+  const { floorMs, nowMs, isRewound, walk } = state
+  if (!isReadBehind(feed)) return undefined
   const backMs = nowMs - feed.sweep.backMs
-  const fromMs = isRewound && walk ? Math.min(floorMs, backMs) : backMs
+  const earlierMs = isRewound && walk ? floorMs : (pendingSnapshot(state)?.fromMs ?? Infinity)
+  const fromMs = Math.min(earlierMs, backMs)
   return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined
 }
 

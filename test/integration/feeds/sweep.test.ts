@@ -10,7 +10,7 @@ import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { advance, isCycle, walkFor } from '../../../src/feeds/walk.ts'
-import { aFeed, aFeedState } from '../../support/feeds.ts'
+import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -160,6 +160,65 @@ test('a sweep does not go on below or above a floor that was moved', async () =>
   expect(sandbox.violations().changedWalks).toBe(0)
 })
 
+/** Every event goes to sink soc; remembers which came as a summary. */
+async function beginSummarising(sandbox: SandboxOptions = {}): Promise<Map<string, boolean>> {
+  const summarised = new Map<string, boolean>()
+  rig = await startFeedRig({
+    tests,
+    sandbox: { endMode: 'empty', ...sandbox },
+    plan: ({ uid }, _feed, { isBacklog }) => {
+      summarised.set(uid, isBacklog)
+      return {
+        decisions: [{ route: 'root', path: ['root'], why: [] }],
+        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+      }
+    },
+  })
+  return summarised
+}
+
+test('a rewind finds what was missed also where no sweep reads it, as a summary', async () => {
+  const summarised = await beginSummarising()
+  const tailOnly = aFeed({ startMs, sweep: undefined })
+  rig.sandbox.addEvents(25)
+  await rig.toEnd(tailOnly)
+  const missed = rig.sandbox.addEvents(25, { createdAtMs: Date.now() - 48 * hourMs })
+  await rig.toEnd(tailOnly)
+  await rewindFeed(rig.book, 'brand', Date.now() - 72 * hourMs)
+  await rig.toEnd(tailOnly)
+  expect(await known()).toEqual(uidsOf(rig.sandbox.events()))
+  expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
+})
+
+test('a rewound feed of credentials comes as a summary too, not one by one', async () => {
+  const summarised = await beginSummarising()
+  const staff = aCredentialFeed({ startMs: 24 * hourMs })
+  rig.sandbox.addCredentials(25, { importedAtMs: Date.now() - 48 * hourMs })
+  await rig.toEnd(staff)
+  expect(await known()).toEqual([])
+  await rewindFeed(rig.book, 'staff', Date.now() - 72 * hourMs)
+  await rig.toEnd(staff)
+  expect(await known()).toHaveLength(25)
+  expect(new Set(summarised.values())).toEqual(new Set([true]))
+})
+
+test('a longer `back` tells nothing of what stood below the start bound', async () => {
+  const { sandbox } = await begin({ endMode: 'empty' })
+  const brief = { startMs: 24 * hourMs, sweep: { everyMs: 1, backMs: 48 * hourMs } }
+  const old = sandbox.addEvents(5, { createdAtMs: Date.now() - 100 * hourMs })
+  await rig.toEnd(aFeed(brief))
+  await rig.toEnd(aFeed(brief), 'sweep')
+  const longer = aFeed({ ...brief, sweep: { everyMs: 1, backMs: 168 * hourMs } })
+  await rig.toEnd(longer, 'sweep')
+  await rig.toEnd(longer)
+  await rig.toEnd(longer, 'sweep')
+  const appeared = sandbox.addEvent({ createdAtMs: Date.now() - 99 * hourMs })
+  await rig.toEnd(longer, 'sweep')
+  expect(await known()).toEqual([appeared.uid])
+  const { feeds } = await expectConservation(rig.book)
+  expect(feeds['brand']?.baseline).toBe(old.length)
+})
+
 test('an event that became more severe goes out again, and says what it was before', async () => {
   const { sandbox } = await begin({ endMode: 'empty' })
   const [same, worse, milder] = sandbox.addEvents(3, { severity: 'medium' })
@@ -242,18 +301,7 @@ route: {sinks: [soc]}
 }
 
 test('with a changed filter what is new is taken in first; what lies behind follows as a summary', async () => {
-  const summarised = new Map<string, boolean>()
-  rig = await startFeedRig({
-    tests,
-    sandbox: { endMode: 'empty' },
-    plan: ({ uid }, _feed, { isBacklog }) => {
-      summarised.set(uid, isBacklog)
-      return {
-        decisions: [{ route: 'root', path: ['root'], why: [] }],
-        items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
-      }
-    },
-  })
+  const summarised = await beginSummarising()
   const { sandbox } = rig
   const week = { startMs: 168 * hourMs, sweep: { everyMs: undefined, backMs: 168 * hourMs } }
   const nowMs = Date.now()

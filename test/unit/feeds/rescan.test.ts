@@ -142,6 +142,18 @@ describe('what a tail left behind it', () => {
     expect(tail.behind).toMatchObject({ fromMs: floorMs, toMs: tail.span!.fromMs })
   })
 
+  test('is not forgotten where another filter comes before it was read', () => {
+    const floorMs = nowMs - 30 * dayMs
+    const rewound = { ...aState({ newestMs: nowMs - minuteMs }, week), floorMs, isRewound: true }
+    const state = { ...rewound, isRewound: false, walk: walkFor(week, rewound) }
+    const changed = aFeed({ ...week, filters: { severity: 'low' } })
+    expect(walkFor(changed, state).behind).toMatchObject({ fromMs: floorMs })
+    const rescans = { ...state.rescans, snapshotOf: state.walk.behind!.id }
+    expect(walkFor(changed, { ...state, rescans }).behind).toMatchObject({
+      fromMs: nowMs - 7 * dayMs,
+    })
+  })
+
   test('of a first poll it is what stood below the start bound, within the window', () => {
     const opened = aFeedState({ nowMs })
     const tail = walkFor(week, opened)
