@@ -9,7 +9,9 @@ import { ServiceError } from '../service/service-error.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
+import { matchLagMs } from './rescan-plan.ts'
 import { readNotes } from './rescan.ts'
+import { advance } from './walk.ts'
 
 const dayMs = 86_400_000
 
@@ -19,7 +21,7 @@ export async function matchedNow(
   turn: PollTurn,
   state: FeedState,
 ): Promise<number | undefined> {
-  const { capabilities, client, clock, logger } = options
+  const { capabilities, logger } = options
   const { feed } = turn
   // the same request without the filter must have shown something, or an empty answer means nothing
   if (!capabilities || !typeOf(feed).matchBody || state.newestMs === undefined) return undefined
@@ -32,8 +34,11 @@ export async function matchedNow(
     await known.note(name, has)
     logger.info({ feed: feed.name, account: feed.account, has }, 'asked: filters by match time')
   }
-  if (!has) return undefined
-  return clock.now() + (client(feed.account).clockSkewMs() ?? 0)
+  return has ? serviceNow(options, feed) : undefined
+}
+
+function serviceNow({ client, clock }: PollerOptions, { account }: PolledFeed): number {
+  return clock.now() + (client(account).clockSkewMs() ?? 0)
 }
 
 function capabilityName(feed: PolledFeed): string {
@@ -52,11 +57,9 @@ async function probe(
 ): Promise<boolean | undefined> {
   const type = typeOf(turn.feed)
   const sinceEver = type.matchBody?.(turn.feed, { fromMs: 0, toMs: state.nowMs + dayMs })
-  const future = { fromMs: state.nowMs + 365 * dayMs, toMs: state.nowMs + 366 * dayMs }
-  const inFuture = type.matchBody?.(turn.feed, future)
   try {
-    if ((await countItems(options, turn, inFuture)) > 0) return false
-    if ((await countItems(options, turn, sinceEver)) > 0) return true
+    if (await ignoresFilter(options, turn, state)) return false
+    if (await hasItems(options, turn, sinceEver)) return true
   } catch (error) {
     if (saysNo(error)) return false
     if (!(error instanceof ServiceError) || isForLater(error) || turn.signal.aborted) throw error
@@ -67,7 +70,22 @@ async function probe(
     return undefined
   }
   const unfiltered = type.body(turn.feed, { fromMs: 0 }, type.pageSizes[0])
-  return (await countItems(options, turn, unfiltered)) > 0 ? false : undefined
+  return (await hasItems(options, turn, unfiltered)) ? false : undefined
+}
+
+/** A window in the future must be empty, and not refused. */
+async function ignoresFilter(
+  options: PollerOptions,
+  turn: PollTurn,
+  { nowMs }: FeedState,
+): Promise<boolean> {
+  const future = { fromMs: nowMs + 365 * dayMs, toMs: nowMs + 366 * dayMs }
+  try {
+    return await hasItems(options, turn, typeOf(turn.feed).matchBody?.(turn.feed, future))
+  } catch (error) {
+    if (saysNo(error)) return true
+    throw error
+  }
 }
 
 function saysNo(error: unknown): error is ServiceError {
@@ -91,20 +109,67 @@ export async function noteMatchRefused(
   await capabilities?.(feed.account).demote(capabilityName(feed), why)
 }
 
-async function countItems(
+/** An empty page is not yet the end. */
+const mostEmptyPages = 5
+
+async function hasItems(
   { client, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs }: PollTurn,
   body: Record<string, unknown> = {},
-): Promise<number> {
-  const walk: Walk = { fingerprint: '', body, cursor: null, reason: 'again', startedAtMs: 0 }
-  const { page } = await typeOf(feed).fetch(feed, {
-    client: client(feed.account),
-    walk,
-    turn: { kind, name: feed.name, dueSinceMs },
-    signal,
-    nowMs: clock.now(),
-  })
-  return page.items.length
+): Promise<boolean> {
+  let walk: Walk = { fingerprint: '', body, cursor: null, reason: 'again', startedAtMs: 0 }
+  for (let empty = 0; empty < mostEmptyPages; empty += 1) {
+    const { page } = await typeOf(feed).fetch(feed, {
+      client: client(feed.account),
+      walk,
+      turn: { kind, name: feed.name, dueSinceMs },
+      signal,
+      nowMs: clock.now(),
+    })
+    if (page.items.length > 0) return true
+    const moved = advance(walk, page)
+    if (!moved.hasMore) return false
+    walk = moved.walk
+  }
+  return false
+}
+
+/**
+ * Whether a page may be taken in: by match time only what was matched within its window, or what a service
+ * shows that still heeds the filter. One that no longer does would tell all that stood below the start bound.
+ */
+export async function isCredible(
+  options: PollerOptions,
+  turn: PollTurn,
+  state: FeedState,
+  { asked, events }: { asked: Walk; events: readonly RoutedEvent[] },
+): Promise<boolean> {
+  const { feed } = turn
+  const { fromMs = 0, toMs = Infinity } = asked.span ?? {}
+  if (readNotes(asked).kind !== 'matched') return true
+  // this machine's clock was ahead when the window was chosen, as the answer has shown
+  if (asked.cursor === null && toMs > serviceNow(options, feed) - matchLagMs / 2) return false
+  const odd = events.find(({ event: { matchedAtMs, createdAtMs } }) =>
+    matchedAtMs === null
+      ? (createdAtMs ?? Infinity) < state.floorMs
+      : matchedAtMs < fromMs - inexactMs || matchedAtMs > toMs + inexactMs,
+  )
+  if (!odd || !(await ignoresFilter(options, turn, state))) return true
+  await doubt(options, feed, `feed ${feed.name} was shown ${odd.event.uid} whatever its match time`)
+  return false
+}
+
+/** By how much an item's own match time may differ from what the filter goes by. */
+const inexactMs = 3_600_000
+
+async function doubt(
+  { capabilities, metrics }: PollerOptions,
+  feed: PolledFeed,
+  shown: string,
+): Promise<void> {
+  const why = `${shown}: late events are found by reading again from now on`
+  await capabilities?.(feed.account).demote(capabilityName(feed), why)
+  metrics.matchTimeDoubtedTotal.inc({ feed: feed.name })
 }
 
 /**
@@ -112,19 +177,23 @@ async function countItems(
  * filter is not to be relied on: from then on the account is read by the ladder.
  */
 export async function doubtMatchTime(
-  { capabilities, metrics }: PollerOptions,
+  options: PollerOptions,
   feed: PolledFeed,
   state: FeedState,
   found: { walk: Walk; newEvents: readonly RoutedEvent[] },
 ): Promise<void> {
   const { kind, matchedToMs } = readNotes(found.walk)
-  if (!capabilities || kind !== 'whole' || matchedToMs === undefined) return
+  if (kind !== 'whole' || matchedToMs === undefined) return
   const missed = found.newEvents.find(({ event: { createdAtMs, matchedAtMs } }) => {
-    const visibleMs = matchedAtMs ?? createdAtMs
-    return visibleMs !== null && visibleMs >= state.floorMs && visibleMs < matchedToMs
+    // of one that does not say when it was matched, it may have been a moment ago
+    const visibleMs = matchedAtMs ?? (createdAtMs ?? Infinity) + inexactMs
+    return visibleMs >= state.floorMs && visibleMs < matchedToMs
   })
   if (!missed) return
-  const why = `feed ${feed.name} was shown ${missed.event.uid} by its creation, and not by its match time: late events are found by reading again from now on`
-  await capabilities(feed.account).demote(capabilityName(feed), why)
-  metrics.matchTimeDoubtedTotal.inc({ feed: feed.name })
+  const { uid } = missed.event
+  await doubt(
+    options,
+    feed,
+    `feed ${feed.name} was shown ${uid} by its creation, and not by its match time`,
+  )
 }

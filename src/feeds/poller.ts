@@ -20,7 +20,7 @@ import { pageOf } from './page-of.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import { isReserveReached, type Quota } from './quota-reserve.ts'
 import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
-import { doubtMatchTime, matchedNow } from './match-time.ts'
+import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
 import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
 import { fingerprintOf, tailDueMs, walkFor } from './walk.ts'
@@ -149,6 +149,8 @@ async function pollPage(
   const fetched = await fetchPage(options, turn, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
   const { page, hasMore } = pageOf(options, turn, { state, fetched, aheadMs, place })
+  const shown = { asked: fetched.walk, events: page.events }
+  if (!(await isCredible(options, turn, state, shown))) return { status: 'more' }
   const accepted = await acceptPage(book, page, options.batchWaitMs)
   if (accepted.status === 'stale') return { status: 'more' } // another replica took it in: read anew
   if (accepted.status !== 'committed') return { status: accepted.status }
@@ -185,7 +187,8 @@ async function chooseRescan(
   const matchedNowMs = isBegun ? await matchedNow(options, turn, state) : undefined
   const { perWeek } = state.rescans
   const plan = options.rescanBudget?.plan(feed, { perWeek, isMatched: matchedNowMs !== undefined })
-  const world = { plan: plan ?? leastPlan, matchedNowMs }
+  const rememberedMs = options.book(feed.account).horizonMs
+  const world = { plan: plan ?? leastPlan, matchedNowMs, rememberedMs }
   options.metrics.feedSweepIntervalSeconds.set(
     { feed: feed.name },
     wholeEveryMs(feed, world) / 1000,

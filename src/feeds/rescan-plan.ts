@@ -23,6 +23,8 @@ export interface RescanWorld {
   plan: RescanPlan
   /** The service's clock where it filters by match time for this feed; undefined where it does not. */
   matchedNowMs?: number | undefined
+  /** For how long what was seen is known again; left out: for ever. */
+  rememberedMs?: number | undefined
 }
 
 /** Each rung is read again once this part of its length has passed. */

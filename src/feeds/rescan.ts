@@ -126,7 +126,7 @@ function due(
 ): Due | undefined {
   if (place === 'sweep') return dueSnapshot(feed, state, world) ?? dueWhole(feed, state, world)
   if (world.matchedNowMs === undefined) return dueRung(place, feed, state, world.plan)
-  return place === 'recent' ? dueMatched(feed, state, world.matchedNowMs, world.plan) : undefined
+  return place === 'recent' ? dueMatched(feed, state, world.matchedNowMs, world) : undefined
 }
 
 function dueSnapshot(feed: PolledFeed, state: ReadState, world: RescanWorld): Due | undefined {
@@ -153,8 +153,10 @@ function dueWhole(feed: PolledFeed, state: ReadState, world: RescanWorld): Due {
   }
 }
 
-function wholeNotes({ newestMs, rescans }: FeedState, { matchedNowMs }: RescanWorld): RescanNotes {
-  const matchedToMs = matchedNowMs === undefined ? undefined : rescans.matched?.toMs
+function wholeNotes(state: ReadState, { matchedNowMs }: RescanWorld): RescanNotes {
+  const { newestMs, rescans, walk } = state
+  const isMatched = matchedNowMs !== undefined && rescans.matched?.fingerprint === walk.fingerprint
+  const matchedToMs = isMatched ? rescans.matched?.toMs : undefined
   return {
     kind: 'whole',
     lateBeforeMs: newestMs ?? null,
@@ -208,15 +210,15 @@ function dueMatched(
   feed: PolledFeed,
   state: ReadState,
   matchedNowMs: number,
-  plan: RescanPlan,
+  { plan, rememberedMs = Infinity }: RescanWorld,
 ): Due {
   const { matched } = state.rescans
   const { fingerprint, behind } = state.walk
   const isFirst = matched?.fingerprint !== fingerprint
   const toMs = matchedNowMs - matchLagMs
-  const fromMs = isFirst
-    ? Math.max(state.floorMs, behind?.fromMs ?? 0)
-    : Math.max(state.floorMs, matched.toMs - matchOverlapMs)
+  const sinceMs = isFirst ? (behind?.fromMs ?? 0) : matched.toMs - matchOverlapMs
+  // what is older may have been told, and is no longer known
+  const fromMs = Math.max(state.floorMs, sinceMs, state.nowMs - rememberedMs)
   const waitsMs = isFirst ? fromMs - toMs : matched.toMs + plan.matchedEveryMs - toMs
   const notes: RescanNotes = {
     kind: 'matched',

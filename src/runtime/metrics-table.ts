@@ -59,7 +59,7 @@ export const metricTable = {
   ),
   sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
   match_time_doubted_total: counter(
-    'Times that a rescan found what the filter by match time should have shown.',
+    'Times that the filter by match time did not show what it should, or showed what it should not.',
     feed,
   ),
   feed_unreadable: shared(

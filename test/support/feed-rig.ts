@@ -5,7 +5,7 @@ import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
 import { createPoller, type PollerOptions, type PollOutcome } from '../../src/feeds/poller.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import type { Logger } from '../../src/runtime/logger.ts'
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts'
 import { secretFromText } from '../../src/runtime/secret.ts'
@@ -41,6 +41,8 @@ export interface FeedRigOptions {
   plan?: PollerOptions['plan']
   sealSecret?: PollerOptions['sealSecret']
   logger?: Logger
+  /** This machine's; its client has it too. */
+  clock?: Clock | undefined
   /** Left out: the service is asked for nothing beyond its description. */
   capabilities?: PollerOptions['capabilities']
 }
@@ -52,6 +54,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   const replica = startReplica({
     redisUrl: given.tests.server.url,
     prefix: `${keys.queuePrefix}-service`,
+    ...(given.clock && { clock: given.clock }),
     account: anAccount({
       baseUrl: sandbox.url,
       apiKey: secretFromText(sandbox.apiKeys[0]!),
@@ -81,7 +84,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     sealSecret: given.sealSecret,
     capabilities: given.capabilities,
     pairIdOf: (_account, parts) => secrets.digest(parts),
-    clock: systemClock,
+    clock: given.clock ?? systemClock,
     logger: given.logger ?? silent,
     metrics,
   })

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/runtime/clock.ts'
 import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
-import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { scraped, startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -26,11 +26,15 @@ const memory = () =>
     account: 'main',
   })
 
-async function begin(materializedFilter: MaterializedFilter) {
+async function begin(
+  materializedFilter: MaterializedFilter,
+  { clock, sandbox }: Pick<FeedRigOptions, 'clock' | 'sandbox'> = {},
+) {
   const capabilities = memory()
   rig = await startFeedRig({
     tests,
-    sandbox: { endMode: 'empty', materializedFilter },
+    sandbox: { endMode: 'empty', materializedFilter, ...sandbox },
+    clock,
     capabilities: () => capabilities,
   })
   rig.sandbox.addEvents(5, { createdAtMs: Date.now() - 2 * hourMs })
@@ -138,4 +142,45 @@ test('late events are found by the ladder when a service that filtered by match 
   await rig.turn(feed, 'sweep')
   await rig.turn(feed, 'sweep')
   expect([...(await rig.records()).keys()]).toContain(late)
+})
+
+test('a filter that works no more brings nothing from below the start bound, and is taken back', async () => {
+  const capabilities = await begin('ignored')
+  const old = rig.sandbox.addEvents(25, {
+    createdAtMs: Date.now() - 30 * dayMs,
+    arrivedAtMs: Date.now() - 30 * dayMs,
+  })
+  await capabilities.note(name, true) // as it was before
+  await rig.turn(feed, 'sweep')
+  const known = await rig.records()
+  expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
+  expect((await capabilities.read(name))?.has).toBe(false)
+  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+  expect((await openFeed(rig.book, 'brand', startMs)).rescans.matched).toBeUndefined()
+})
+
+test('what is matched while this machine’s clock is ahead is found all the same', async () => {
+  const clock = { ...systemClock }
+  await begin('honoured', { clock })
+  await rig.turn(feed, 'sweep')
+  const before = (await openFeed(rig.book, 'brand', startMs)).rescans.matched!
+  clock.now = () => Date.now() + 2 * hourMs
+  await rig.turn(feed, 'sweep')
+  const after = (await openFeed(rig.book, 'brand', startMs)).rescans.matched!
+  expect(after.toMs - before.toMs).toBeLessThan(60_000)
+})
+
+test('an event without a match time that has just become visible proves nothing', async () => {
+  const capabilities = await begin('honoured')
+  await rig.turn(feed, 'sweep')
+  const just = rig.sandbox.addEvent({ createdAtMs: Date.now() - 90_000, matchedAtMs: null })
+  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  expect([...(await rig.records()).keys()]).toContain(just.uid)
+  expect((await capabilities.read(name))?.has).toBe(true)
+})
+
+test('an empty page in the middle is no answer to whether a service filters by match time', async () => {
+  const capabilities = await begin('honoured', { sandbox: { emptyPages: 0.5, seed: 2 } })
+  await rig.turn(feed, 'sweep')
+  expect((await capabilities.read(name))?.has).toBe(true)
 })

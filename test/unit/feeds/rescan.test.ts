@@ -272,6 +272,13 @@ describe('where the service filters by match time', () => {
     expect(readNotes(begun(week, state).walk).kind).toBe('rung')
   })
 
+  test('nothing is read from before what is remembered: it would be told a second time', () => {
+    const state = aState({ floorMs: nowMs - 400 * dayMs, newestMs: nowMs }, week)
+    const world = { plan: leastPlan, matchedNowMs, rememberedMs: 90 * dayMs }
+    const first = nextRescan(week, state, world)
+    expect(first).toMatchObject({ rescan: { walk: { span: { fromMs: nowMs - 90 * dayMs } } } })
+  })
+
   test('the whole window is read once a day as a proof', () => {
     const state = aState({}, week)
     expect(sweepDueMs(week, state, { plan: leastPlan, matchedNowMs })).toBe(
