@@ -1,7 +1,7 @@
 /**
  * `npm run proof`: under attack (a chaos run, every bad input, the search for planted secrets), with replicas
- * killed and nothing else struck, and under load (a soak), one after the other; with `--write` the figures
- * replace those in the README. Exit 1 where a promise does not hold.
+ * killed and nothing else struck, under load (a soak), and how soon events are told, one after the other; with
+ * `--write` the figures replace those in the README. Exit 1 where a promise does not hold.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,17 +13,20 @@ import { chaosPlan, forLong } from './chaos-plans.ts'
 import { kill } from './disturbances/replicas.ts'
 import {
   attackComplaints,
+  delayComplaints,
   loadComplaints,
   renderAttack,
+  renderDelay,
   renderKills,
   renderLoad,
   type AttackFigures,
 } from './rig/render-proof.ts'
 import { sayFigures } from './rig/render-figures.ts'
 import { complaintsOf, runChaos, type ChaosPlan, type Figures } from './rig/run-chaos.ts'
+import { runDelay } from './rig/run-delay.ts'
 import { runSoak } from './rig/run-soak.ts'
 
-const parts = ['attack', 'kills', 'load'] as const
+const parts = ['attack', 'kills', 'load', 'delay'] as const
 type Part = (typeof parts)[number]
 
 const { values } = parseArgs({
@@ -54,6 +57,12 @@ const proofs: Record<Part, () => Promise<string[]>> = {
     const figures = await runSoak({ holdMs: forMs, perSecond: undefined })
     show('load', renderLoad(figures))
     return loadComplaints(figures)
+  },
+  async delay() {
+    say('late events, and new ones while feeds are read again; some ten minutes')
+    const figures = await runDelay()
+    show('delay', renderDelay(figures))
+    return delayComplaints(figures)
   },
 }
 

@@ -6,6 +6,7 @@ import { crash, outage } from '../disturbances/redis.ts'
 import { kill } from '../disturbances/replicas.ts'
 import { mebibytesInWords, secondsInWords, spreadInWords } from './in-words.ts'
 import { complaintsOf, type Figures } from './run-chaos.ts'
+import { promisedMs, type DelayFigures } from './run-delay.ts'
 import { isSteady, type SoakFigures } from './run-soak.ts'
 
 export interface AttackFigures {
@@ -81,6 +82,35 @@ export function renderLoad(soak: SoakFigures): string {
     ],
     ['memory of Redis, likewise', redisBytes.map(mebibytesInWords).join(', ')],
   ])
+}
+
+export function renderDelay({ lateMs, newMs, oldAlone, oldInSummaries }: DelayFigures): string {
+  return table('How soon events are told, at one search a second, with the times that ship.', [
+    ...Object.entries(lateMs).map(
+      ([way, ms]) => [`an event that is late by 10 s, one feed, ${way}`, spreadOf(ms)] as const,
+    ),
+    [
+      'a new critical event, each of 20 feeds being read again (5,000 events each)',
+      spreadOf(newMs),
+    ],
+    ['old events told meanwhile in summaries; by themselves', `${oldInSummaries}; ${oldAlone}`],
+  ])
+}
+
+function spreadOf(ms: readonly number[]): string {
+  const sorted = ms.toSorted((a, b) => a - b)
+  return spreadInWords({ median: sorted[sorted.length >> 1] ?? 0, most: sorted.at(-1) ?? 0 })
+}
+
+export function delayComplaints({ lateMs, newMs, oldAlone }: DelayFigures): string[] {
+  const isLateKept = Object.values(lateMs)
+    .flat()
+    .every((ms) => ms <= promisedMs.late)
+  return [
+    ...(isLateKept ? [] : ['an event late by 10 s was told after more than six minutes']),
+    ...(newMs.every((ms) => ms <= promisedMs.new) ? [] : ['a new event was told after 120 s']),
+    ...(oldAlone === 0 ? [] : [`${oldAlone} old events were told by themselves`]),
+  ]
 }
 
 export function attackComplaints({ chaos, inputs, secrets }: AttackFigures): string[] {
