@@ -1,15 +1,21 @@
 /**
  * Walks, pure: which request a feed makes next, and what a page's `next` means. The tail is the walk that
- * follows what is new. It never waits for a re-reading: a walk that takes the place of another begins an
- * hour before the newest event, and what lies behind that (`behind`) is read by a rescan (rescan.ts).
+ * follows what is new. It never waits for a re-reading: a walk that takes the place of another begins
+ * shortly before the newest event, and what lies behind that (`behind`) is read by a rescan (rescan.ts).
  */
 import { createHash } from 'node:crypto'
 import type { FeedState, Walk, WalkReason, WalkSpan } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 
-/** How far a new tail reaches back behind the newest event that was taken in. */
-export const overlapMs = 3_600_000
+/**
+ * How far a new tail reaches back behind the newest event that was taken in. Rescans read what lies further
+ * back; a new event of the last of many feeds waits for each page that this takes.
+ */
+export const overlapMs = 600_000
+
+/** The same for a feed that nothing reads again. */
+const soleOverlapMs = 3_600_000
 
 /** Changes when what the operator configured, or the floor, changes; then a cursor must not be reused. */
 export function fingerprintOf(feed: PolledFeed, floorMs: number): string {
@@ -135,7 +141,8 @@ function resumeFrom(feed: PolledFeed, state: FeedState): number {
   const isAnew = newestMs === undefined || isReadAnew(feed, state)
   if (isAnew || (span && isBackfilling)) return floorMs
   const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
-  const backMs = unordered ? Math.max(overlapMs, feed.sweep?.backMs ?? 0) : overlapMs
+  const isReread = feed.sweep !== undefined && !unordered
+  const backMs = isReread ? overlapMs : Math.max(soleOverlapMs, feed.sweep?.backMs ?? 0)
   return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 

@@ -120,7 +120,7 @@ describe('what a tail left behind it', () => {
     const changed = aFeed({ ...week, filters: { severity: 'low' } })
     const before = aState({ newestMs: nowMs - 5 * minuteMs }, week)
     const tail = walkFor(changed, before)
-    expect(tail.span).toEqual({ fromMs: nowMs - 5 * minuteMs - hourMs })
+    expect(tail.span).toEqual({ fromMs: nowMs - 15 * minuteMs })
     const state = { ...before, walk: tail, rescans: { ...before.rescans, rungMs: [] } }
     const { place, walk } = begun(changed, state)
     expect(place).toBe('sweep')
@@ -138,7 +138,7 @@ describe('what a tail left behind it', () => {
     const floorMs = nowMs - 30 * dayMs
     const rewound = { ...aState({ newestMs: nowMs - minuteMs }, week), floorMs, isRewound: true }
     const tail = walkFor(week, rewound)
-    expect(tail).toMatchObject({ reason: 'rewound', span: { fromMs: nowMs - minuteMs - hourMs } })
+    expect(tail).toMatchObject({ reason: 'rewound', span: { fromMs: nowMs - 11 * minuteMs } })
     expect(tail.behind).toMatchObject({ fromMs: floorMs, toMs: tail.span!.fromMs })
   })
 
