@@ -17,6 +17,8 @@ function reload(signal: NodeJS.Signals): void {
   if (isUnheeded) stop(signal)
 }
 
+/** Without a listener Node opens a debugger for every local user. */
+process.on('SIGUSR1', () => {})
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)

@@ -6,6 +6,7 @@ import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } f
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { ownHosts } from '../runtime/own-hosts.ts'
 import { listenError } from './http-error.ts'
 
 export interface HttpServer {
@@ -30,6 +31,8 @@ export interface HttpServerOptions {
   host: string
   /** 0: any free one. */
   port: number
+  /** Names by which others reach it, beside `host`. */
+  hosts: readonly string[]
   metrics: { render(): Promise<{ contentType: string; body: string }> }
   /** Whether this process's own loops tick; never asks Redis. */
   health: () => Health
@@ -55,14 +58,23 @@ const readyPatienceMs = 900
 /** A probe sends a line and some headers; who takes longer than this holds a connection. */
 const requestTimeoutMs = 5000
 
+/** Node looks for such requests every 30 s otherwise. */
+const connectionsCheckMs = 1000
+
+/** Of the process' descriptors, whose rest Redis, the service and the sinks need: 1,024 is a usual limit. */
+const mostConnections = 64
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const { host, port, logger } = options
+  const { host, port, hosts, logger } = options
   const server = fastify({
     forceCloseConnections: true,
     requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: connectionsCheckMs },
     frameworkErrors: (error, _request, reply) => void answerError(error, reply),
   })
-  addPolicies(server, logger)
+  server.server.maxConnections = mostConnections
+  addPolicies(server, { logger, isOwn: ownHosts([host, ...hosts]) })
   addRoutes(server, options)
   return {
     async start() {
@@ -85,11 +97,21 @@ function boundPort(server: FastifyInstance): number | undefined {
 }
 
 /** What holds for every answer: its headers, the methods, and what an error may say. */
-function addPolicies(server: FastifyInstance, logger: Logger): void {
+function addPolicies(
+  server: FastifyInstance,
+  { logger, isOwn }: { logger: Logger; isOwn: (host: string) => boolean },
+): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.headers(headers)
+    if (!isOwn(request.hostname)) {
+      const about = { host: request.hostname.slice(0, 100) }
+      const said =
+        'http request for a foreign name refused; if it is one of ours, add it to http.hosts'
+      logger.repeated.warn(about, said, { cause: 'foreign host', list: 'hosts', name: about.host })
+      return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
+    }
     if (request.method === 'GET' || request.method === 'HEAD') return
-    await reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
+    return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
   })
   server.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ error: 'not found', paths: ['/metrics', '/healthz', '/readyz'] }),

@@ -3,7 +3,7 @@
  * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays first.
  */
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import type { Redis } from './connection.ts'
 
 export interface Script {
@@ -13,6 +13,14 @@ export interface Script {
 }
 
 const folder = new URL('./scripts/', import.meta.url)
+
+/** Read once, at the start: a process that has run out of descriptors goes on with what it holds. */
+const texts = new Map(
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.lua'))
+    .map((file) => [file.replaceAll('\\', '/'), readFileSync(new URL(file, folder), 'utf8')]),
+)
+
 const loaded = new Map<string, Script>()
 
 export function loadScript(name: string): Script {
@@ -25,7 +33,8 @@ export function loadScript(name: string): Script {
 }
 
 function readWithIncludes(file: string): string {
-  const text = readFileSync(new URL(file, folder), 'utf8')
+  const text = texts.get(file)
+  if (text === undefined) throw new Error(`no script ${file}`)
   return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
 }
 

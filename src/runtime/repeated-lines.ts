@@ -17,7 +17,7 @@ export interface Repetition {
   /** Lines with the same message and cause are one trouble: a reason or a sink, never an error's free text. */
   cause: string
   /** The field that lists whom it befell, and this one's name. */
-  list: 'feeds' | 'events' | 'accounts' | 'records'
+  list: 'feeds' | 'events' | 'accounts' | 'records' | 'hosts'
   name: string
 }
 
@@ -38,6 +38,9 @@ const minuteMs = 60_000
 
 /** So many names are listed; the others are counted. */
 const listedNames = 3
+
+/** Names may come from strangers: so many are told apart. */
+const countedNames = 10_000
 
 type Write = (level: Cause['level'], fields: object, message: string) => void
 
@@ -78,7 +81,7 @@ export function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'
 
 function count(cause: Cause, fields: object, name: string): void {
   cause.count += 1
-  cause.names.add(name)
+  if (cause.names.size < countedNames) cause.names.add(name)
   if ('err' in fields) cause.err = fields.err
 }
 

@@ -1,6 +1,7 @@
 /** The sandbox over HTTP, for whoever does not share its process: faults, events, credentials, state. */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { ownHosts } from '../runtime/own-hosts.ts'
 import type { FaultControl, FaultInput } from './faults.ts'
 import { bytesOf, controlPrefix } from './server.ts'
 
@@ -20,6 +21,11 @@ export interface ControlParts {
  */
 export function addControl(app: FastifyInstance, parts: ControlParts): void {
   const { faults, state } = parts
+  app.addHook('onRequest', async (request, reply) => {
+    const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
+    if (!isControl || isFromHere(request)) return
+    return reply.code(403).send({ message: 'control is not for web pages' })
+  })
   app.get(`${controlPrefix}state`, () => state())
   app.delete(`${controlPrefix}faults`, () => {
     faults.clear()
@@ -44,6 +50,14 @@ export function addControl(app: FastifyInstance, parts: ControlParts): void {
       }),
     )
   }
+}
+
+const isOwn = ownHosts([])
+
+/** A web page may send requests to this machine: its browser says whence, or under which foreign name. */
+function isFromHere({ headers, host, hostname }: FastifyRequest): boolean {
+  const isOwnPage = headers.origin === undefined || headers.origin === `http://${host}`
+  return isOwnPage && isOwn(hostname) && headers['sec-fetch-site'] !== 'cross-site'
 }
 
 const countSchema = z.strictObject({

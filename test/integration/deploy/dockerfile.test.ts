@@ -38,5 +38,5 @@ test('the image runs without root, stops on SIGTERM and says how it is', () => {
   expect(said.get('USER')).toBe('node')
   expect(said.get('STOPSIGNAL')).toBe('SIGTERM')
   expect(said.get('HEALTHCHECK')).toContain('/healthz')
-  expect(said.get('ENTRYPOINT')).toBe('["node", "dist/main.js"]')
+  expect(said.get('ENTRYPOINT')).toBe('["node", "--disable-sigusr1", "dist/main.js"]')
 })

@@ -10,6 +10,7 @@ import {
 } from '../../../src/http/server.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { until } from '../../support/until.ts'
 
 const running: HttpServer[] = []
 
@@ -21,6 +22,7 @@ function aServer(overrides: Partial<HttpServerOptions> = {}): HttpServer {
   const server = createHttpServer({
     host: '127.0.0.1',
     port: 0,
+    hosts: [],
     metrics: createMetrics(),
     health: () => ({ ok: true, loops: [] }),
     ready: async () => ({ ok: true, reasons: [] }),
@@ -216,5 +218,67 @@ describe('start and stop', () => {
     await server.stop()
     await closed
     await expect(fetch(url)).rejects.toThrow('fetch failed')
+  })
+})
+
+describe('strangers', () => {
+  test.each([
+    '127.0.0.1',
+    '10.1.2.3:9464',
+    '[::1]:9464',
+    'localhost',
+    'tocsin:9464',
+    'Metrics.Example.Net',
+  ])('a request for %s is answered', async (host) => {
+    const url = await started({ hosts: ['metrics.example.net'] })
+    const answer = await raw(
+      url,
+      `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('a page whose name was made to lead here reads nothing, and the log says how to let a name in', async () => {
+    const lines: string[] = []
+    const destination = new Writable({
+      write(line, _encoding, done) {
+        lines.push(String(line))
+        done()
+      },
+    })
+    const url = await started({ logger: createLogger({ destination }) })
+    for (const path of ['/metrics', '/healthz', '/readyz', '/', '/nothing']) {
+      const answer = await raw(
+        url,
+        `GET ${path} HTTP/1.1\r\nHost: rebound.attacker.example\r\nConnection: close\r\n\r\n`,
+      )
+      expect(answer).toMatch(/^HTTP\/1\.1 421 /)
+      expect(answer).toContain('{"error":"not a name of this server; see http.hosts"}')
+    }
+    const told = lines.filter((line) => line.includes('foreign name'))
+    expect(told).toHaveLength(1)
+    expect(told[0]).toContain('rebound.attacker.example')
+  })
+
+  test('half-sent requests without end hold few connections, and those for seconds only', async () => {
+    const url = await started()
+    const { hostname, port } = new URL(url)
+    const sockets = Array.from({ length: 300 }, () => connect(Number(port), hostname))
+    let open = 0
+    let closed = 0
+    for (const socket of sockets) {
+      socket
+        .on('error', () => {})
+        .on('close', () => (closed += 1))
+        .resume()
+      socket.on('connect', () => {
+        open += 1
+        socket.write('GET /metrics HTTP/1.1\r\nHost: lo')
+      })
+    }
+    await until('those above the cap are closed at once', () => closed >= 300 - 64, 4_000)
+    await until('all are closed', () => closed === 300, 10_000)
+    expect(open).toBeGreaterThan(0)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
   })
 })

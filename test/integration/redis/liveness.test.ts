@@ -29,7 +29,7 @@ test.each([
   const loop = { lastProgressMs: () => nowMs - movedAgoMs }
   const setup = { shared, engine: { loops: [{ name: 'reconcile', loop }] } } as unknown as Setup
   const watch = { lastAwayMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs) }
-  const http = buildWeb({ host: '127.0.0.1', port: 0 }, watch, () => setup)
+  const http = buildWeb({ host: '127.0.0.1', port: 0, hosts: [] }, watch, () => setup)
   const { url } = await http.start()
   try {
     expect((await fetch(`${url}/healthz`)).status).toBe(status)

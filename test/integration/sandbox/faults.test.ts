@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { request, type IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { FaultInput } from '../../../src/sandbox/faults.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
@@ -124,4 +126,24 @@ test('faults can be set, seen and cleared over HTTP', async () => {
   expect((await post(url, '{')).status).toBe(400)
   await ask(url, { method: 'DELETE' })
   expect((await searchGroup(sandbox, token)).status).toBe(200)
+})
+
+test.each([
+  ['of another origin', { origin: 'https://attacker.example' }],
+  ['without an origin that its browser tells', { origin: 'null' }],
+  ['that its browser calls foreign', { 'sec-fetch-site': 'cross-site' }],
+  ['whose name was made to lead here', { host: 'rebound.attacker.example' }],
+])('a web page %s cannot set faults or read what stands', async (_which, headers) => {
+  const { port } = new URL(sandbox.url)
+  for (const [method, path] of [
+    ['POST', '/_sandbox/faults'],
+    ['GET', '/_sandbox/state'],
+    ['DELETE', '/%5Fsandbox/faults'],
+  ] as const) {
+    const sent = request({ host: '127.0.0.1', port, method, path, headers })
+    if (method === 'POST') sent.write('{"on":"*","effect":"status","status":500}')
+    const [answer] = (await once(sent.end(), 'response')) as [IncomingMessage]
+    expect(answer.resume().statusCode).toBe(403)
+  }
+  expect(sandbox.faults.list()).toEqual([])
 })
