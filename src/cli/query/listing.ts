@@ -23,7 +23,9 @@ export interface Listing<Row> {
   below?: (row: Row) => readonly string[]
   /** Every field that machines get. */
   json: (row: Row) => Readonly<Record<string, unknown>>
-  /** Keys of `json` in the CSV, dotted for those of an object within; lists and objects are written as JSON. */
+  /** What the CSV takes its cells from, where that is more than `json`. */
+  csvFields?: (row: Row) => Readonly<Record<string, unknown>>
+  /** Keys of `json` (or `csvFields`) in the CSV, dotted for those of an object within; lists and objects are written as JSON. */
   csv: readonly string[]
 }
 
@@ -114,7 +116,10 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
 }
 
 /** Says at the end how many cells are not what the service sent: a revealed secret may be among them. */
-function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Printer<Row> {
+function csvPrinter<Row>(
+  terminal: Terminal,
+  { json, csvFields = json, csv }: Listing<Row>,
+): Printer<Row> {
   let isBegun = false
   let changed = 0
   const begin = (): void => {
@@ -125,7 +130,7 @@ function csvPrinter<Row>(terminal: Terminal, { json, csv }: Listing<Row>): Print
     add(rows) {
       begin()
       for (const row of rows) {
-        const fields = json(row)
+        const fields = csvFields(row)
         const cells = csv.map((path) => cellText(valueAt(fields, path)))
         changed += cells.filter(isChangedInCsv).length
         terminal.print(csvLine(cells).trimEnd())

@@ -70,6 +70,7 @@ export function legacyListing({ terminal }: Context): Listing<LegacyRow> {
     ],
     below: ({ title, uid }) => (title === uid ? [] : [terminal.paint('dim', harmless(uid, 600))]),
     json: ({ item }) => item,
+    csvFields: ({ item, uid }) => ({ ...item, uid }), // wherever it stands
     csv: [
       'header.uid',
       'header.type',
