@@ -98,10 +98,11 @@ export function transportFailure(
   const causes = causesOf(error)
   const refusal = causes.find((cause) => cause instanceof SinkError)
   if (refusal) return new SinkError(refusal.reason, refusal.message)
-  const codes = causes.flatMap(({ name, code }) => [name, code ?? ''])
-  const has = (pattern: RegExp): boolean => codes.some((code) => pattern.test(code))
-  const detail = causes.findLast(({ code }) => code !== undefined)?.code
-  const because = detail === undefined ? '' : ` (${detail})`
+  const codes = causes.map(({ code }) => code).filter((code) => typeof code === 'string')
+  const words = [...causes.map(({ name }) => name), ...codes]
+  const has = (pattern: RegExp): boolean => words.some((word) => pattern.test(word))
+  const hasTimedOut = signal.aborted || has(/^TimeoutError$|^AbortError$|^UND_ERR_\w+_TIMEOUT$/)
+  const because = codes.length === 0 ? '' : ` (${codes.at(-1)})`
   if (status !== undefined && has(/^UND_ERR_RES_EXCEEDED_MAX_SIZE$/)) {
     return new SinkError('rejected', 'slack answered 200 with something else than ok', { status })
   }
@@ -109,9 +110,9 @@ export function transportFailure(
     const isCertificate = has(/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|^ERR_SSL_|^ERR_TLS_/)
     return isCertificate
       ? new SinkError('misconfigured', `slack's certificate does not verify${because}`)
-      : new SinkError('unavailable', `slack cannot be reached${because}`)
+      : new SinkError('unavailable', `slack cannot be reached${hasTimedOut ? ' in time' : because}`)
   }
-  return signal.aborted || has(/^TimeoutError$|^AbortError$|^UND_ERR_\w+_TIMEOUT$/)
+  return hasTimedOut
     ? new SinkError('timeout', 'slack was sent the message and did not answer in time')
     : new SinkError(
         'connection_lost',
@@ -119,7 +120,8 @@ export function transportFailure(
       )
 }
 
-type Cause = Error & { code?: string }
+/** A DOMException has a number, which says nothing to people. */
+type Cause = Error & { code?: unknown }
 
 /** The error and its causes, outermost first; of an AggregateError also the first of its errors. */
 function causesOf(error: unknown): Cause[] {

@@ -123,6 +123,15 @@ test('closing ends a send that waits for its answer', async () => {
   expect((await failed).reason).toBe('timeout')
 })
 
+test('that no connection came in time is said in words', async () => {
+  const sink = slackSink()
+  const signal = AbortSignal.abort(new DOMException('the time is up', 'TimeoutError'))
+  await expect(sink.send(aDelivery(sink), { signal })).rejects.toMatchObject({
+    reason: 'unavailable',
+    message: 'slack cannot be reached in time',
+  })
+})
+
 test('a delivery of several events is refused, for no event may be left out silently', async () => {
   const sink = slackSink()
   const members = [aMember(), aMember({ id: 'item2' })]
