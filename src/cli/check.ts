@@ -8,7 +8,8 @@ import type { Asked } from '../service/operations/operation.ts'
 import { checkLive } from './check-live.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { askedJson, feedInWords } from './feed-words.ts'
+import { withBounds, type FeedReport } from './feed-report.ts'
+import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
 import { refuseLater } from './later-commands.ts'
 import { withLedger } from './open-ledger.ts'
 import { withService } from './with-service.ts'
@@ -71,22 +72,19 @@ async function askServices(
   }
 }
 
-function summaryOf({
-  accounts,
-  feeds,
-  sinks,
-  route,
-  notices,
-  canary,
-}: Config): Record<string, unknown> {
+function summaryOf(config: Config): Record<string, unknown> {
+  const { accounts, sinks, route, notices, canary } = config
   return {
     accounts: accounts.map(({ name, baseUrl, limits }) => ({ name, base_url: baseUrl, limits })),
-    feeds: feeds.map((feed) => ({
+    feeds: boundedFeeds(config).map(({ feed, bounds }) => ({
       name: feed.name,
       account: feed.account,
       type: feed.type,
       ...askedJson(feed),
       every_seconds: feed.everyMs / 1000,
+      detail: feed.detail,
+      found_within_seconds: bounds ? bounds.soonMs / 1000 : null,
+      whole_within_seconds: bounds ? bounds.wholeMs / 1000 : null,
     })),
     sinks: sinks.map((sink) => ({
       name: sink.name,
@@ -104,7 +102,7 @@ function summaryOf({
 }
 
 function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {
-  const { accounts, feeds, sinks, route } = config
+  const { accounts, sinks, route } = config
   const heading = (text: string): string => terminal.paint('bold', text)
   return [
     ...warnings.map(
@@ -117,16 +115,33 @@ function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): str
         `  ${name}: ${baseUrl}, search ${limits.search}/s, basic ${limits.basic}/s`,
     ),
     heading('feeds'),
-    ...feeds.map(
-      (feed) =>
-        `  ${feed.name}: ${feedInWords(feed)}, account ${feed.account}, every ${spanInWords(feed.everyMs)}`,
-    ),
+    ...boundedFeeds(config).flatMap(feedLines),
     heading('sinks'),
     ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}${extrasOf(sink)}`),
     heading('routes'),
     ...routesOf(route).map(routeLine),
     heading('of its own'),
     ...ownLines(config),
+  ]
+}
+
+type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'>
+
+/** As if each feed showed what most do, and no service filtered by match time: only Redis knows better. */
+function boundedFeeds(config: Config): BoundedFeed[] {
+  return withBounds(
+    config.feeds.map((feed) => ({ feed, state: undefined })),
+    config,
+  )
+}
+
+function feedLines({ feed, bounds }: BoundedFeed): string[] {
+  const { name, account, everyMs, detail } = feed
+  const requests = 'one or two requests of the basic tier each'
+  return [
+    `  ${name}: ${feedInWords(feed)}, account ${account}, every ${spanInWords(everyMs)}`,
+    ...(bounds ? [`    ${boundsInWords(feed, bounds)}`] : []),
+    ...(detail.length > 0 ? [`    full events of ${detail.join(', ')}: ${requests}`] : []),
   ]
 }
 

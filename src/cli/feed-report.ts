@@ -73,10 +73,10 @@ export async function reportFeeds(
 }
 
 /** As the daemon plans its rescans, by what all feeds of a tier were seen to show. */
-function withBounds(
-  reports: readonly Omit<FeedReport, 'bounds'>[],
+export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
+  reports: readonly Report[],
   { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
-): FeedReport[] {
+): (Report & Pick<FeedReport, 'bounds'>)[] {
   const organizations = createOrganizations(accounts)
   const laneOf = ({ account, tier }: FeedConfig): Lane => organizations.laneOf(account, tier)
   const budget = createRescanBudget(

@@ -1,5 +1,7 @@
 import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feeds/config.ts'
-import { counted } from './words.ts'
+import { isFrequent } from '../feeds/rescan-plan.ts'
+import type { FeedReport } from './feed-report.ts'
+import { counted, spanInWords } from './words.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
 export function feedInWords(feed: FeedConfig): string {
@@ -62,4 +64,21 @@ function queryInWords(query: CredentialQuery): string {
 function eventQueryInWords({ type, ...terms }: EventSearchQuery): string {
   const values = Object.values(terms).filter((term) => typeof term === 'string')
   return [type.replaceAll('_', ' '), ...values].join(' ')
+}
+
+/** How soon what comes late is found, at most. */
+export function boundsInWords(
+  feed: FeedConfig,
+  { soonMs, wholeMs, isMatched }: NonNullable<FeedReport['bounds']>,
+): string {
+  const soon = spanInWords(soonMs)
+  if (isMatched) return `what is late, however old, is found by match time within ${soon}`
+  const within =
+    soonMs === wholeMs
+      ? `what is late is found within ${soon}`
+      : `what is late by minutes is found within ${soon}, what is late by days within ${spanInWords(wholeMs)}`
+  const backMs = feed.sweep?.backMs ?? 0
+  if (backMs === 0) return within // all there is
+  const rest = isFrequent(feed) ? 'only by match time, where the service has it' : 'not at all'
+  return `${within}, beyond ${spanInWords(backMs)} ${rest}`
 }

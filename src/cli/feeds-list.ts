@@ -4,7 +4,7 @@ import type { FeedState, Unreadable, Walk } from '../ledger/feed-state.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { reportFeeds, reportLeftFeeds, type FeedReport, type LeftFeed } from './feed-report.ts'
-import { askedJson, feedInWords } from './feed-words.ts'
+import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
 import { withLedger } from './open-ledger.ts'
 import { counted, harmless, isoTime, spanInWords, timeInWords } from './words.ts'
 
@@ -201,15 +201,6 @@ function lateInWords({ state, counts }: FeedReport): string {
   return `${counts?.late ?? 0} came late${parts.length > 0 ? ` (${parts.join(', ')})` : ''}`
 }
 
-function boundInWords({ bounds }: FeedReport): string {
-  if (!bounds) return ''
-  const { soonMs, wholeMs, isMatched } = bounds
-  const soon = `; what is late by minutes is found within ${spanInWords(soonMs)}`
-  if (isMatched)
-    return `; what is late, however old, is found by match time within ${spanInWords(soonMs)}`
-  return soonMs === wholeMs ? '' : `${soon}, what is late by days within ${spanInWords(wholeMs)}`
-}
-
 function sweepInWords(report: FeedReport): string {
   const { feed, state } = report
   if (feed.sweep === undefined) return 'sweeps are switched off'
@@ -217,5 +208,5 @@ function sweepInWords(report: FeedReport): string {
   const last = `last sweep ended ${time(state?.sweep.lastCompletedMs)}`
   const running = runningSweep(state)
   const said = running ? `${last}, one runs since ${timeInWords(running.startedAtMs)}` : last
-  return `${said}${boundInWords(report)}`
+  return report.bounds ? `${said}; ${boundsInWords(feed, report.bounds)}` : said
 }

@@ -86,11 +86,28 @@ test('check tells the same of each feed', async () => {
   const { config } = await aScene()
   const { out } = await tocsin('check', ...config)
   expect(out).toContain('  staff: credentials of identifier 77, account second, every 1 min\n')
+  expect(out).toContain(
+    '    what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it\n    full events of high, critical: one or two requests of the basic tier each\n',
+  )
+  expect(out).toContain('    what is late is found within 1 d, beyond 7 d not at all\n')
   const json = await tocsin('check', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject({
     feeds: [
-      { name: 'brand', type: 'events', identifier_group: 1042 },
-      { name: 'staff', type: 'credentials', identifier: 77 },
+      {
+        name: 'brand',
+        type: 'events',
+        identifier_group: 1042,
+        detail: ['high', 'critical'],
+        found_within_seconds: 150,
+        whole_within_seconds: 3_600,
+      },
+      {
+        name: 'staff',
+        type: 'credentials',
+        identifier: 77,
+        detail: [],
+        found_within_seconds: null,
+      },
       { name: 'leaks', type: 'credential_search', query: { fqdn: 'sso.example.com' } },
     ],
   })
@@ -118,7 +135,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
 
   await takeIn(book, [], { ...sweepPage(startedAtMs), sequence: 1 })
   expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
-    /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h$/m,
+    /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it$/m,
   )
   expect((await listed(config))[0]).toMatchObject({
     sweep: { last_completed: expect.any(String), running_since: null },
