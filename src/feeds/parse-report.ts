@@ -49,7 +49,7 @@ export function parseReport(
     ignoredAtMs: null,
     remediatedAtMs: null,
     url: null,
-    tags: tags.map((tag) => cut(maskTag(tag), limits.tag)),
+    tags: tags.map((tag) => masked(tag, limits.tag, maskTag)),
     notes: null,
     identifiers: [],
     highlights: fieldsOf({ ...said, request: [requestId] }),
@@ -59,7 +59,7 @@ export function parseReport(
 
 function textsOf(report: Members, reader: FieldReader): Record<string, string[]> {
   const text = (field: UnreadField, most: number): string[] =>
-    texts(field, 1).map((one) => cut(maskText(one), most))
+    texts(field, 1).map((one) => masked(one, most))
   const texts = (field: UnreadField, most: number): string[] =>
     reader.texts(field, report[field], most).filter((one) => one !== '')
   const summary = text('summary', limits.text)
@@ -67,9 +67,7 @@ function textsOf(report: Members, reader: FieldReader): Record<string, string[]>
     title: text('title', limits.title),
     subtitle: text('subtitle', limits.title),
     summary,
-    highlights: texts('highlights', limits.highlights).map((one) =>
-      cut(maskText(one), limits.highlight),
-    ),
+    highlights: texts('highlights', limits.highlights).map((one) => masked(one, limits.highlight)),
     related_activity_uids: texts('related_activity_uids', limits.related).map((uid) =>
       cut(uid, limits.uid),
     ),
@@ -83,4 +81,9 @@ function textsOf(report: Members, reader: FieldReader): Record<string, string[]>
 
 function fieldsOf(fields: Record<string, string[]>): Record<string, string[]> {
   return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
+}
+
+/** Looks for secrets no further than what may be shown of it, lest a long text hold the daemon up. */
+function masked(text: string, most: number, mask: (text: string) => string = maskText): string {
+  return cut(mask(cut(text, 4 * most)), most)
 }

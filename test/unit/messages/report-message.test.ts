@@ -56,6 +56,16 @@ test('an endless report stays within the bounds of a message and of the ledger',
   expect(extract?.text.length).toBeLessThanOrEqual(messageLimits.extract)
 })
 
+test('a report of megabytes does not hold the daemon up: what is not shown is not searched for secrets', () => {
+  const cpuMs = (length: number): number => {
+    const summary = 'name="password" '.repeat(length / 16)
+    const before = process.threadCpuUsage()
+    parseReport({ requestId: 'r1', outcome: 'completed', report: { ...report, summary } }, 'low')
+    return process.threadCpuUsage(before).user / 1_000
+  }
+  expect(cpuMs(2_000_000)).toBeLessThan(5 * Math.max(cpuMs(20_000), 20))
+})
+
 test('what reads as a login in a report is masked before it is kept', () => {
   const given = { ...report, summary: 'seen: ann@example.com:hunter2' }
   const event = parseReport({ requestId: 'r1', outcome: 'completed', report: given }, 'low')
