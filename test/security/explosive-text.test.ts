@@ -24,8 +24,10 @@ import { parseErrorBody } from '../../src/service/transport/error-body.ts'
 import { scrub } from '../../src/service/transport/scrub.ts'
 
 const length = 20_000
-/** A hundred times what the slowest needs; a square of the length takes longer. */
-const enoughMs = 500
+/** Of the processor. A reader that needs more is given four times as much text. */
+const enoughMs = 100
+/** The square would be 16; passes that are repeated on long texts alone at most double what is linear. */
+const mostGrowth = 12
 
 /** Each says a piece of what some reader looks for, again and again, and never the end of it. */
 const pieces = [
@@ -72,6 +74,12 @@ const pieces = [
   '\n\n',
   '\u2028',
   '=?utf-8?',
+  'password: |\n  ',
+  'password="""',
+  '{"name":"password"',
+  '- name: password\n',
+  '4111 ',
+  'admin/a1',
 ]
 
 const readers: Record<string, (text: string) => unknown> = {
@@ -98,15 +106,43 @@ const readers: Record<string, (text: string) => unknown> = {
 }
 
 test.each(Object.entries(readers))('no text keeps the reader of %s busy', (_name, read) => {
-  const slow: string[] = []
-  for (const piece of pieces) {
-    const text = piece.repeat(Math.ceil(length / piece.length))
+  expect(explosiveTexts(read)).toEqual([])
+})
+
+test('a reader whose work grows with the square of the length is found', () => {
+  const read = ({ length: all }: string): number => {
+    let sum = 0
+    for (let from = 0; from < all / 2; from += 1) for (let to = from; to > 0; to -= 1) sum ^= to
+    return sum
+  }
+  expect(explosiveTexts(read, { from: ['a'], leastMs: 0 })).toContain('"a" and ""')
+})
+
+function explosiveTexts(
+  read: (text: string) => unknown,
+  { from = pieces, leastMs = enoughMs } = {},
+): string[] {
+  const found: string[] = []
+  for (const piece of from) {
     for (const end of ['', '@example.com:x!']) {
-      const startedMs = performance.now()
-      read(`${text}${end}`)
-      const tookMs = performance.now() - startedMs
-      if (tookMs > enoughMs) slow.push(`${JSON.stringify(piece)} and ${JSON.stringify(end)}`)
+      const ofLength = (most: number): string =>
+        `${piece.repeat(Math.ceil(most / piece.length))}${end}`
+      const grows = (): boolean => {
+        const onceMs = Math.max(cpuMs(read, ofLength(length)), leastMs, 5)
+        return cpuMs(read, ofLength(4 * length)) > mostGrowth * onceMs
+      }
+      // twice, since one measurement may have met the garbage of those before
+      if (cpuMs(read, ofLength(length)) >= leastMs && grows() && grows())
+        found.push(`${JSON.stringify(piece)} and ${JSON.stringify(end)}`)
     }
   }
-  expect(slow).toEqual([])
-})
+  return found
+}
+
+/** Time of this thread on the processor: what else the machine does is not counted. */
+function cpuMs(read: (text: string) => unknown, text: string): number {
+  const before = process.threadCpuUsage()
+  read(text)
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1_000
+}
