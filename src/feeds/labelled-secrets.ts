@@ -41,8 +41,8 @@ export function labelledSpans(text: string, isTag = false): Span[] {
 }
 
 const separators =
-  /=>|->|:=|={1,3}|:{1,2}|[：＝→⇒是为為は은는]|(?<=\S)[ \t](?:(?:is|was|es|ist|est|это)(?:[ \t]?[:：]|(?=[ \t]))|[-–—|](?=[ \t]))|\((?=["'`])|[|\t]|%3[AD]/giu
-const separatorWord = /^[ \t]\p{L}+$/u
+  /=>|->|:=|={1,3}|:{1,2}|[：＝→⇒是为為は은는]|(?<=\S)[ \t](?:(?:(?:agora|ahora|now|jetzt) )?(?:is|was|es|ist|est|lautet|c['’]est|è|é|jest|to|это)(?: (?:now|jetzt|nun|ahora|maintenant|теперь))?(?:[ \t]?[:：]|(?=[ \t]))|[-–—|](?=[ \t]))|\((?=["'`])|[|\t]|%3[AD]/giu
+const separatorWord = /^[ \t]\p{L}[\p{L}'’ ]*$/u
 const spokenByCjk = /^[是为為は은는]$/u
 
 function findLabels(text: string): Found[] {
@@ -82,7 +82,7 @@ function findLabels(text: string): Found[] {
 function readSeparator(written: string): string {
   const separator = written.trim()
   if (!separatorWord.test(written)) return separator
-  return /^(?:is|was)$/iu.test(separator) ? 'is' : 'ist'
+  return /^(?:is|was)(?: now)?$/iu.test(separator) ? 'is' : 'ist'
 }
 
 interface Name extends Label {
@@ -96,6 +96,9 @@ const nameCharacter = /[\p{L}\p{M}\p{N}_$.-]/u
 const around = new Set('"\'`*_~]})>”’»」』\\;')
 const longestName = 40
 
+/** Spaces before a separator, where tools write their output in columns. */
+const mostAligned = 24
+
 /** The label that stands before a separator, whatever closes it: `"name"`, `[name]`, `name (in words)`. */
 function nameBefore(text: string, separatorAt: number): Name | null {
   let end = separatorAt
@@ -103,10 +106,11 @@ function nameBefore(text: string, separatorAt: number): Name | null {
     for (let left = limit; left > 0 && end > 0 && test(text.charAt(end - 1)); left -= 1) end -= 1
   }
   const isSpace = (character: string): boolean => character === ' ' || character === '\t'
-  back(4, isSpace)
+  back(mostAligned, isSpace)
   const closed = end
   back(6, (character) => around.has(character))
-  if (text.startsWith('&quot;', end - 5) || text.startsWith('%22', end - 3)) end -= 5
+  if (text.startsWith('&quot;', end - 5)) end -= 5
+  else if (text.startsWith('%22', end - 3)) end -= 3
   const plain = nameEndingAt(text, end)
   if (plain !== null || text[closed - 1] !== ')') return plain
   const open = text.lastIndexOf('(', closed)
@@ -117,18 +121,24 @@ function nameBefore(text: string, separatorAt: number): Name | null {
 }
 
 const farName =
-  /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do)(?: [^:=<>\n.\s]{1,20}){1,2}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
+  /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: [^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
 function nameFarBefore(text: string, separatorAt: number): Name | null {
-  if (!/[:=>-]/u.test(text.charAt(separatorAt))) return null
-  const before = text.slice(Math.max(0, separatorAt - 60), separatorAt)
-  if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre/iu.test(before)) return null
+  if (
+    !/[:=>–—-]/u.test(text.slice(separatorAt, separatorAt + 2)) ||
+    text.startsWith('://', separatorAt)
+  )
+    return null
+  const before = text.slice(Math.max(0, separatorAt - 110), separatorAt)
+  if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))
+    return null
   const match = farName.exec(before)
   if (match === null) return null
   const name = match[1] ?? ''
   const nameAt = separatorAt - before.length + match.index + match[0].indexOf(name)
-  return { kind: 'phrase', weak: false, name, nameAt, end: separatorAt - 1 }
+  const weak = /^(?:clave|parola)/iu.test(name)
+  return { kind: 'phrase', weak, name, nameAt, end: separatorAt - 1 }
 }
 
 function nameEndingAt(text: string, end: number): Name | null {
@@ -145,7 +155,7 @@ function nameEndingAt(text: string, end: number): Name | null {
       if (label.kind !== 'context' && !label.weak) break
     }
     const gap = text[from - 1]
-    if (gap !== ' ' && gap !== '\u00A0') break
+    if (gap !== ' ' && gap !== '\u00A0' && gap !== "'" && gap !== '’') break
     at = from - 1
   }
   return best
@@ -217,6 +227,8 @@ interface Near {
 
 /** Where a value is longer, it goes on to the end of its line. */
 const longestLook = 1_000
+/** Of several lines. */
+const longestBlock = 4_000
 
 const markup =
   /(?:[*_~]{1,3}(?=\s)|<\/?(?:b|strong|i|em|u|code|span|td|th|p|div|font|pre)>)[ \t]*/uy
@@ -224,9 +236,10 @@ const markup =
 function secretAfter(text: string, label: Found, near: Near): Span | null {
   const { lineEnd } = near
   const from = valueStart(text, label)
-  if (from >= lineEnd || isBlockMark(text.slice(from, Math.min(lineEnd, from + 4)))) {
-    return onNextLine(text, label, near)
-  }
+  const isBlock = isBlockMark(text.slice(from, Math.min(lineEnd, from + 4)))
+  const lines = isBlock ? blockBelow(text, label, lineEnd) : tripleQuoted(text, from)
+  if (lines !== null) return label.weak ? null : lines
+  if (from >= lineEnd || isBlock) return onNextLine(text, label, near)
   if (near.next?.nameAt === from && /^[-–—|]?$/u.test(label.separator)) return null
   const quoted = quotedValue(text, from, lineEnd)
   const isQuoted = quoted !== null && !goesOnAfter(text, quoted, { label, near })
@@ -244,6 +257,31 @@ function valueStart(text: string, { valueAt }: Found): number {
 /** `password: |`, in YAML, begins a block. */
 function isBlockMark(start: string): boolean {
   return /^[|>][+-]?\d?$/u.test(start.trim())
+}
+
+/** Below `password: |`, the lines that stand further in than the name; null where none does. */
+function blockBelow(text: string, { nameAt }: Found, lineEnd: number): Span | null {
+  const [, before = ''] =
+    /(?:^|[\r\n])([^\r\n]*)$/u.exec(text.slice(Math.max(0, nameAt - 80), nameAt)) ?? []
+  if (!/^[ \t]*(?:- )?["']?$/u.test(before)) return null
+  const rest = text.slice(lineEnd, lineEnd + longestBlock)
+  const further = `[ \\t]{${before.length + 1},}\\S.*|[ \\t]*(?=[\\r\\n])`
+  const [block = ''] = new RegExp(`^(?:\\r?\\n(?:${further}))+`, 'u').exec(rest) ?? []
+  const lead = block.length - block.trimStart().length
+  if (lead === block.length || block.startsWith('-----BEGIN', lead)) return null
+  return { from: lineEnd + lead, to: lineEnd + block.trimEnd().length }
+}
+
+/** Between three quotes, lines may break. */
+function tripleQuoted(text: string, at: number): Span | null {
+  const mark = text.slice(at, at + 3)
+  if (mark !== '"""' && mark !== "'''") return null
+  const inside = text.slice(at + 3, at + longestBlock)
+  const length = inside.indexOf(mark)
+  const value = length === -1 ? '' : inside.slice(0, length)
+  if (!value.includes('\n') || value.trim() === '') return null
+  const lead = value.length - value.trimStart().length
+  return { from: at + 3 + lead, to: at + 3 + value.trimEnd().length }
 }
 
 /** `Authorization: Bearer …`: the scheme stays. */
@@ -389,7 +427,7 @@ function trimBack(text: string, at: number): number {
 function queryEnd(text: string, from: number, { nameAt, isTight, separator }: Found): number {
   if (!isTight || separator !== '=') return -1
   const before = text.slice(Math.max(0, nameAt - 40), nameAt)
-  if (!/[?&](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
+  if (!/[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
   const end = text.slice(from, from + 4_000).search(/[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/u)
   return end === -1 ? Math.min(from + 4_000, text.length) : from + end
 }
@@ -470,8 +508,9 @@ const expression =
   /^(?:(?:process\.env|os\.|env\.|req(?:uest)?\.|res(?:ponse)?\.|self\.|this\.|config\.|settings\.|args\.|options\.|params[.[]|user\.|form\.|ctx\.|data\.|input\(|getpass|Environment\.|System\.|models\.|forms\.|serializers\.|fields\.|sa\.|db\.|z\.|Joi\.|yup\.|secrets\.|vault\.|var\.|local\.|module\.|data\.|await |new |function|\(\) ?=>|lambda\b)[\w.[\]'"(){}$,=:* -]{0,120}|[a-z_]\w{0,40}(?:\.\w{1,40}){0,4}\((?:[\w., =*'"[\]-]{0,80})\)[;,]|[a-z]\w{0,40}\((?:[\w.]{0,40})\))[;,)]*$/u
 const variable = /^[:@$]{1,2}([A-Za-z_]\w{0,40})[,;)]*$/u
 const rule =
-  /^(?:(?:must|should|shall|has to|have to|needs? to|at least|at most|min(?:imum)?|max(?:imum)?|cannot|can't|can not|please|click|forgot|enter|see|read|how|why|what|where|when|who)\s|(?:(?:was|has been|is|not)\s)?(?:changed|expired|reset|rotated|leaked|compromised|exposed|stolen|incorrect|wrong|invalid|correct|required|updated|accepted|rejected|encrypted|hashed|stored|same as)\b)[\p{L}\s.,;:!?'’()–—/-]*\d{0,3}[\p{L}\s.,;:!?'’()–—/-]*$/iu
+  /^(?:(?:must|should|shall|has to|have to|needs? to|at least|at most|min(?:imum)?|max(?:imum)?|cannot|can't|can not|please|click|forgot|enter|see|read|how|why|what|where|when|who|muss|müssen|mindestens|bitte|wie man|doit|veuillez|au moins|comment|debe|deve|por favor|al menos|cómo|должен|не менее|минимум)\s|(?:(?:was|has been|is|not)\s)?(?:changed|expired|reset|rotated|leaked|compromised|exposed|stolen|incorrect|wrong|invalid|correct|required|updated|accepted|rejected|encrypted|hashed|stored|same as)\b)[\p{L}\s.,;:!?'’()–—/-]*\d{0,3}[\p{L}\s.,;:!?'’()–—/-]*$/iu
 const counted = /^\d[\d.,  ]{0,12}[kKmM]?\+?\s*(?:$|[|,;)(/\]}]|[\p{L}])/u
+const prose = /^\p{Ll}[\p{L}'’-]*,?(?:[ \t]+(?:[\p{L}'’-]+|\d{1,4}),?){5}/u
 const maskedAlready = /^.?•{4}.?$/u
 
 function isSecret(
@@ -486,7 +525,7 @@ function isSecret(
   if (!isLong && !isQuoted && expression.test(value)) return false
   const [, bound] = variable.exec(value) ?? []
   if (bound !== undefined && secretKind(bound) !== null) return false
-  if (!isQuoted && isPlural(label.name) && counted.test(value)) return false
+  if (!isQuoted && isPlural(label.name) && (counted.test(value) || prose.test(value))) return false
   if (label.kind === 'cookie') return /[=\d]/u.test(value) || isQuoted
   if (isScheme(label)) return /^\S+$|\s\S/u.test(value)
   if (holdsDigits(label.name)) return /^[\d -]{3,12}$/u.test(value)

@@ -17,7 +17,7 @@ export function loginSpans(text: string, isDump = false): Span[] {
 
 const email = String.raw`(?<![^\s:;|,"'<>/(=])[^\s:;|,@"'<>/(=]{1,64}@[^\s:;|,@"'<>/]{1,255}`
 const pair = new RegExp(
-  String.raw`(${email})((?:[ \t]{0,2}[:;|][ \t]{0,2}|,|\t|[ \t]{0,2}(?:->|=>|/)[ \t]{0,2}))(?!\/\/)([^\s])`,
+  String.raw`(${email})((?:[ \t]{0,2}[:;|][ \t]{0,2}|,|\t|[ \t]{0,2}(?:->|=>|→|/)[ \t]{0,2}|[ \t][-–—][ \t]))(?!\/\/)([^\s])`,
   'gu',
 )
 const address = /^["'(<]?[^\s@:]{1,64}@[^\s@:]{1,64}\.\p{L}{2,}|^(?:https?:)?\/\/|^www\./iu
@@ -48,8 +48,10 @@ function pairSpans(text: string): Span[] {
     if (address.test(word) || time.test(line) || isLabelled(line)) continue
     if (/:\/\/[^\s/]{0,200}$/u.test(text.slice(Math.max(0, match.index - 210), match.index)))
       continue
-    if (isSpaced && (prose.test(line) || (delimiter.trim() !== ':' && !isLeading))) continue
-    if (delimiter.trim() === '/' && !looksSecret(word)) continue
+    const isSymbolic = delimiter.trim() === '/' && /\d/u.test(word) && /[!@#$%^&*]/u.test(word)
+    if (isSpaced && (prose.test(line) || !(delimiter.trim() === ':' || isLeading || isSymbolic)))
+      continue
+    if (/^[/–—-]$/u.test(delimiter.trim()) && !looksSecret(word)) continue
     const value = isLeading && !isQuotedIn(text, match.index) ? upToAddress(line) : wordOf(word)
     done = from + value.length
     if (value !== '') spans.push({ from, to: done })
@@ -115,7 +117,7 @@ function secretLength(rest: string, isCut: boolean): number {
   const near = query === -1 ? rest : rest.slice(0, query)
   const at = near.includes('@') ? lastHostAt(near) : lastHostAt(rest)
   if (at > 0) return at
-  if (!isCut || /^\d{1,5}(?:[/?#….]|$)/u.test(rest) || /^[^/]*\//u.test(rest)) return 0
+  if (!isCut || /^\d{1,5}(?:[/?#….,;]|$)/u.test(rest) || /^[^/]*\//u.test(rest)) return 0
   return rest.replace(/[….,;)\]]+$/u, '').length
 }
 
@@ -132,11 +134,19 @@ const sitePair =
   /^((?:[ \t>*•"'-]|\d{1,5}[.)] ){0,6}(?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]{1,300}|(?=[^:/|;,\s]{0,255}[.@])[^:/|;,\s]{1,255})(?::\d{1,5})?(?:\/[^:|;,\s]{0,300})?([:|;,\t]|[ \t]{1,2}[:|][ \t]{1,2})[^:|;,\s]{1,100}\2)(?!\/\/)(.+)$/iu
 const siteInText =
   /(?<![^\s"'(])((?:[a-z][a-z0-9+.-]{0,30}:\/\/)?(?=[^:/\s"'()<>]{1,255}[.@])[^:/\s"'()<>]{1,255}(?::\d{1,5})?(?:\/[^:\s]{0,300})?:[^:\s]{1,100}:)([^\s]+)/giu
+/** `https://site.example/login user secret`, and nothing else. */
+const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[ \t](\S{1,200})$/iu
+/** `"mail";"secret"`, whose secret may hold the delimiter. */
+const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,400}\1)[ \t]*$/u
+/** `1.2.3.4:3389@DOMAIN\user;secret`. */
+const desktopLine = /^[ \t]*(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}@[^\s;:]{1,100}[;:](\S.*)$/u
 /** A line that is nothing but `user:secret`, the secret no port, time or address. */
 const bareLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:]{1,100}):)(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
 const dumpLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
+/** Of JSON, where the label tells the secret from the login. */
+const labelledRecord = /^\s*[[{].*"(?:pass|passw|password|passwd|pwd|pw|secret)"\s*:/iu
 const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}[ \t]*$/u
 const commonUsers =
   /^(?:admin|administrator|administrador|root|user|test|guest|postgres|mysql|sa|oracle|ubuntu|pi|support|operator|service|tomcat|manager|cisco|ftpuser|backup|demo)$/iu
@@ -151,7 +161,9 @@ function lineSpans(text: string, isDump: boolean): Span[] {
     const site = /[.@]|:\/\//u.test(value) ? siteSecret(value) : null
     if (site !== null) spans.push({ from: at + value.length - site.length, to: at + value.length })
     const [, before = '', user = '', secret = ''] =
-      site === null ? ((isDump ? dumpLine : bareLine).exec(value) ?? []) : []
+      site === null && !labelledRecord.test(value)
+        ? ((isDump ? dumpLine : bareLine).exec(value) ?? [])
+        : []
     if (secret !== '' && !hostAndPort.test(value) && !isFormat(user, secret)) {
       const from = at + before.length
       bare.push({
@@ -184,8 +196,13 @@ function lineSpans(text: string, isDump: boolean): Span[] {
 
 /** The last member of a line such as `url:user:secret` or `host:5432:database:user:secret`; null: it is none. */
 function siteSecret(line: string): string | null {
-  const record = portRecord.exec(line)?.[1]
+  const [, quote = '', delimiterOfPair = '', quoted = ''] = quotedPair.exec(line) ?? []
+  const isPair = quoted !== '' && (delimiterOfPair !== ',' || looksSecret(quoted))
+  if (isPair && !quoted.includes(`${quote}${delimiterOfPair}${quote}`)) return quoted
+  const record = desktopLine.exec(line)?.[1] ?? portRecord.exec(line)?.[1]
   if (record !== undefined) return record
+  const [, spacedUser = '', spacedSecret = ''] = spacedSite.exec(line) ?? []
+  if (looksSecret(spacedSecret) && /@|\d/u.test(spacedUser)) return spacedSecret
   const [, , delimiter = '', secret = ''] = sitePair.exec(line) ?? []
   if (secret === '' || address.test(secret) || time.test(secret)) return null
   if (delimiter === ',' && /,/u.test(secret)) return null

@@ -2,7 +2,7 @@
  * Secrets that the structure around them names: columns of CSV with a header, values of `INSERT`
  * statements, cookie files, XML, `{"name": "password", "value": …}`.
  */
-import { isLabelWord, isPlaceholder } from './labelled-secrets.ts'
+import { isLabelWord, isPlaceholder, looksSecret } from './labelled-secrets.ts'
 import { labelAt, secretKind } from './secret-names.ts'
 import type { Span } from './secret-shapes.ts'
 
@@ -10,10 +10,12 @@ import type { Span } from './secret-shapes.ts'
 export function recordSpans(text: string): Span[] {
   return [
     ...namedValueSpans(text),
+    ...valueBelowSpans(text),
     ...argumentSpans(text),
     ...markupSpans(text),
     ...tableSpans(text),
     ...insertSpans(text),
+    ...unnamedInsertSpans(text),
   ]
 }
 
@@ -37,6 +39,23 @@ function namedValueSpans(text: string): Span[] {
       ...valueIn(before.slice(start), index - before.length + start),
     ]
   })
+}
+
+const valueBelow =
+  /^[ \t]*(?:- )?["']?(?:name|key|field|label|id)["']?[ \t]*[:=][ \t]*["']?([^"'\n\r:=]{1,60})["']?,?[ \t]*\r?\n[ \t]*["']?(?:value|val|content|text)["']?[ \t]*[:=][ \t]*(\S[^\n\r]{0,4000})/gimu
+
+/** `- name: DB_PASSWORD` and `value: …` below it, as manifests and autofill data are written. */
+function valueBelowSpans(text: string): Span[] {
+  return [...text.matchAll(valueBelow)].flatMap(
+    ({ index, 0: whole, 1: name = '', 2: value = '' }) => {
+      const quote = /^["']/u.exec(value)?.[0] ?? ''
+      const end = quote === '' ? -1 : value.lastIndexOf(quote)
+      const secret = end > 0 ? value.slice(1, end) : value.trimEnd()
+      if (secretKind(name.trim()) === null || secret === '' || isPlaceholder(secret)) return []
+      const from = index + whole.length - value.length + (end > 0 ? 1 : 0)
+      return [{ from, to: from + secret.length }]
+    },
+  )
 }
 
 function valueIn(part: string, offset: number): Span[] {
@@ -192,6 +211,24 @@ function insertSpans(text: string): Span[] {
     done = read.end
   }
   return spans
+}
+
+const ofUsers =
+  /\binsert\s+(?:ignore\s+)?into\s+[\w"'`.[\]]{0,60}(?:user|member|account|customer|login|admin)[\w"'`.[\]]{0,60}\s{1,5}values\b/iu
+const besideMail = /'[^'\s@]{1,64}@[^'\s@]{1,255}',\s?'((?:[^'\\\s]|\\.|''){4,200})'/gu
+const quotedHash = /(?<=')(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128})(?=')/giu
+
+/** Of users without names of columns: hashes, and what stands beside an address and reads as a secret. */
+function unnamedInsertSpans(text: string): Span[] {
+  if (!ofUsers.test(text)) return []
+  const besides = [...text.matchAll(besideMail)].flatMap(({ index, 0: whole, 1: secret = '' }) => {
+    const from = index + whole.length - 1 - secret.length
+    return looksSecret(secret) ? [{ from, to: from + secret.length }] : []
+  })
+  const hashes = [...text.matchAll(quotedHash)].map(({ index, 0: hash }) => {
+    return { from: index, to: index + hash.length }
+  })
+  return [...besides, ...hashes]
 }
 
 /** Reads `(…), (…);` value by value. */

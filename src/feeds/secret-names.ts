@@ -57,7 +57,7 @@ function kindOfWords(words: readonly string[]): SecretKind | null {
   if (phraseWords.has(whole) || words.some((word) => phraseWords.has(word))) return 'phrase'
   if (phraseStems.test(whole) || unspacedPhrase.test(whole)) return 'phrase'
   if (words.some((word) => tokenWords.has(word)) || tokenStems.test(whole)) return 'token'
-  const isKey = words.length > 1 && (last === 'key' || last === 'keys')
+  const isKey = words.length > 1 && /^(?:keys?|pat)$/u.test(last)
   return isKey && !harmlessKeys.has(words.at(-2) ?? '') ? 'token' : null
 }
 
@@ -141,6 +141,7 @@ const phraseWords = wordSet(
   'contraseña contrasenia clave senha palavrapasse motdepasse mdp kennwort wachtwoord hasło heslo lösenord',
   'adgangskode kodeord passord salasana şifre parola jelszó lozinka zaporka geslo katasandi sandi matkhau',
   'пароль пароля паролем паролю пароли паролей пасс парола лозинка κωδικος κωδικός συνθηματικό',
+  'keymaterial schlüsselinhalt wlanschlüssel netzwerkschlüssel zugangscode zugangsschlüssel',
   'باسورد پسورد گذرواژه סיסמה סיסמא पासवर्ड পাসওয়ার্ড',
 )
 const phraseStems =
@@ -157,7 +158,7 @@ const tokenWords = wordSet(
   'hash hashes ntlm nthash lmhash pin otp totp cvv cvv2 cvc cvn ssn pan cardnumber seed токен токена ключ 令牌',
 )
 const tokenStems =
-  /token(?!i[sz]|om)s?$|^token(?!i[sz]|om)|api_?key|secretkey|accesskey|privatekey|masterkey|signingkey|encryptionkey|licensekey|sessionid|authorization|cvv/u
+  /token(?!i[sz]|om)s?$|^token(?!i[sz]|om)|api_?key|secretkey|accesskey|privatekey|masterkey|signingkey|encryptionkey|licensekey|sessionid|clientkeydata|authorization|cvv/u
 
 const cookieWords = wordSet('cookie cookies setcookie куки')
 const harmlessInCookie = wordSet(
@@ -190,6 +191,7 @@ const digitsOnly = wordSet(
 )
 /** Labels of several words. */
 const spacedLabels = wordSet(
+  'clavedeacceso clavesecreta codigodeacceso paroladordine codicediaccesso codedacces keycontent',
   'apikey accesskey secretkey privatekey encryptionkey licensekey authkey sshkey masterkey signingkey sessionkey',
   'seedphrase recoveryphrase secretphrase recoverykey passphrase password codesecret motdepasse palavrapasse palavra-passe katasandi katalaluan mậtkhẩu',
   'كلمةالمرور كلمةالسر الرقمالسري رمزعبور κωδικόςπρόσβασης',
@@ -200,6 +202,7 @@ const spacedLabels = wordSet(
 const contextLabels = wordSet(
   'login logins user username usr userid uid email mail account acct acc host hostname server url uri site website domain ip ipaddress port app application software soft browser profile storage date time name phone country city os hwid system machine computer pc id type role note notes comment status path database db dbname schema source group tenant link target service protocol',
   'usuario usuaria correo cuenta utilisateur identifiant courriel benutzer benutzername nutzer anwender konto utente usuário conta użytkownik gebruiker gebruikersnaam kullanıcı kullanici логин пользователь почта сайт хост сервер имя',
+  'servidor serveur dominio domaine domäne sitio hôte rechner puerto fournisseur',
   'encrypt timeout driver pooling charset catalog datasource sslmode submit remember redirect csrf action lang region endpointsuffix entitypath granttype clientid username keyid',
 )
 const contextUnspaced = new RegExp(

@@ -201,6 +201,11 @@ const secretShapes: readonly Shape[] = [
     source: 'RFC 2307',
   },
   {
+    name: 'answer of NTLM',
+    pattern: '(?<=:)[0-9a-fA-F]{16}:[0-9a-fA-F]{32}:[0-9a-fA-F]{8,}',
+    source: 'NetNTLMv2, hashcat mode 5600',
+  },
+  {
     name: 'hashes of Windows',
     pattern: '(?<=:)[0-9a-fA-F]{32}:[0-9a-fA-F]{32}(?=:)',
     source: 'pwdump format',
@@ -218,6 +223,10 @@ const combined = new RegExp(
 
 /** A number of a payment card before its expiry and code. */
 const cardDump = /(?<![\d.])(\d{13,19})([|:;,/ ]\d{1,2}[|:;,/ ]\d{2,4}[|:;,/ ])(\d{3,4})(?!\d)/gu
+
+/** Behind a label, or in the four groups in which it is printed. */
+const wholeCard =
+  /(?:\b(?:credit ?card|cc|pan|card|card ?(?:number|num|no)|kreditkarte|kartennummer|carte|tarjeta)["'#]{0,2}\s{0,3}[:=]\s{0,3}["']?(?=\d(?:[ -]?\d){12,18}(?![ .-]?\d))|(?<![\d.-]|\d )(?=[2-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![ .-]?\d)))(\d(?:[ -]?\d){12,18})/giu
 
 const pemBegin = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/gu
 const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/gu
@@ -241,7 +250,11 @@ function tokenSpans(text: string): Span[] {
 }
 
 function cardSpans(text: string): Span[] {
-  return [...text.matchAll(cardDump)].flatMap(
+  const whole = [...text.matchAll(wholeCard)].flatMap(({ index, 0: match, 2: number = '' }) => {
+    const from = index + match.length - number.length
+    return hasCardSum(number) ? [{ from, to: from + number.length }] : []
+  })
+  const dumped = [...text.matchAll(cardDump)].flatMap(
     ({ index, 1: number = '', 2: expiry = '', 3: code = '' }) => {
       const codeAt = index + number.length + expiry.length
       return [
@@ -250,6 +263,17 @@ function cardSpans(text: string): Span[] {
       ]
     },
   )
+  return [...whole, ...dumped]
+}
+
+/** The check digit of ISO/IEC 7812 (Luhn). */
+function hasCardSum(number: string): boolean {
+  const digits = Array.from(number.replaceAll(/\D/gu, ''), Number).toReversed()
+  const sum = digits.reduce((all, digit, at) => {
+    const weighed = at % 2 === 0 ? digit : digit * 2
+    return all + (weighed > 9 ? weighed - 9 : weighed)
+  }, 0)
+  return sum % 10 === 0
 }
 
 /** RFC 7468: what stands between BEGIN and END; to the end of the text where END is cut off. */

@@ -51,6 +51,14 @@ test.each([
   'see https://example.com/a?b=c, or write to joe@example.com, please',
   'https://one.example\nhttps://two.example',
   'the token economy; a secret garden',
+  'Please choose a new password at https://acme.example/reset.',
+  'Das Passwort: muss mindestens 12 Zeichen lang sein.',
+  'Der Angreifer nutzte gestohlene Passwörter: laut Bericht waren 40 Konten betroffen.',
+  'IBAN: DE89 3704 0044 0532 0130 00, tracking 1234 5678 9012 3456',
+  'joe@acme.example - CEO of ACME since 2019',
+  'the report covers user/profile2 and admin/index.php?id=4',
+  'https://acme.example:8443;https://b.example:443',
+  'La clave es la paciencia: es ist jetzt 12:30 Uhr',
 ])('what holds no secret stays: %j', (text) => {
   expect(maskText(text)).toBe(text)
 })
@@ -93,9 +101,122 @@ test.each([
   expect(maskText(text)).toBe(masked)
 })
 
+/** Found in texts that nobody had tuned the masks to. */
+test.each([
+  ['das neue Kennwort lautet: Kaffee-Tasse9', 'das neue Kennwort lautet: K••••9'],
+  ['das Passwort lautet Winter2024! bitte', 'das Passwort lautet W••••e'],
+  ['PW ist jetzt Sommer#2025', 'PW ist jetzt S••••5'],
+  ['Neues Passwort für SAP ab Montag = Herbst_2025!', 'Neues Passwort für SAP ab Montag = H••••!'],
+  ['WLAN-Schlüssel: 4711-Koeln-Dom', 'WLAN-Schlüssel: 4••••m'],
+  ["le mdp c'est Marseille13!", "le mdp c'est M••••!"],
+  ['Clave de acceso: Qwe.123*', 'Clave de acceso: Q••••*'],
+  ['clave del wifi: GatoNegro_7', 'clave del wifi: G••••7'],
+  ["parola d'ordine: Vesuvio79!", "parola d'ordine: V••••!"],
+  ['La password è Pizza!Roma1', 'La password è P••••1'],
+  ['a senha agora é Praia#2024', 'a senha agora é P••••4'],
+  ['Пароль от админки — Медведь!77', 'Пароль от админки — М••••7'],
+  ['账号 admin 密码 Zg2024!abc', '账号 admin 密码 Z••••c'],
+  ['Name: cardNumber\nValue: 4111111111111111', 'Name: cardNumber\nValue: 4••••1'],
+  ['CardType: Visa\nCard: 4556737586899855', 'CardType: Visa\nCard: 4••••5'],
+  ['paid with 4556 7375 8689 9855', 'paid with 4••••5'],
+  [
+    '- name: DB_PASSWORD\n  value: "s3cr3t-Pa55"\n- name: DB_HOST\n  value: db.example',
+    '- name: DB_PASSWORD\n  value: "s••••5"\n- name: DB_HOST\n  value: db.example',
+  ],
+  [
+    'password: >-\n  correct horse\n  battery staple\nuser: joe',
+    'password: >-\n  c••••e\nuser: joe',
+  ],
+  [
+    'password = """\nline one pw\nline two pw\n"""\nport = 5432',
+    'password = """\nl••••w\n"""\nport = 5432',
+  ],
+  ['Key Content            : Br0adband Pw', 'Key Content            : B••••w'],
+  [
+    'jdbc:oracle:thin:scott/t1ger!x@db.example:1521:ORCL',
+    'jdbc:oracle:thin:scott/t••••x@db.example:1••••L',
+  ],
+  [
+    'jdbc:sqlserver://db.example:1433;user=sa;password={P;w=d}12;encrypt=true',
+    'jdbc:sqlserver://db.example:1433;user=sa;password={••••2;encrypt=true',
+  ],
+  [
+    '{"auths":{"r.example":{"auth":"am9lOmh1bnRlcjIyMjI="}}}',
+    '{"auths":{"r.example":{"auth":"a••••="}}}',
+  ],
+  [
+    'https://a.example/login joe@b.example hunter22!',
+    'https://a.example/login joe@b.example h••••!',
+  ],
+  ['joe@a.example → hunter22', 'joe@a.example → h••••2'],
+  ['joe@a.example - Hunter!22', 'joe@a.example - H••••2'],
+  ['"joe@a.example";"hunt;er22"', '"joe@a.example";"h••••"'],
+  [
+    "INSERT INTO `users` VALUES (1,'joe','joe@a.example','5f4dcc3b5aa765d61d8327deb882cf99','active');",
+    "INSERT INTO `users` VALUES (1,'joe','joe@a.example','5••••9','active');",
+  ],
+  ['* NTLM     : 8846f7eaee8fb117ad06bdd830b7586c', '* NTLM     : 8••••c'],
+  [
+    'joe::ACME:1122334455667788:A1B2C3D4E5F60718293A4B5C6D7E8F90:0101000000000000C0',
+    'joe::ACME:1••••0',
+  ],
+  [
+    '%7B%22user%22%3A%22joe%22%2C%22password%22%3A%22hunter%2122%22%7D',
+    '%7B%22user%22%3A%22joe%22%2C%22password%22%3A%22h••••2%22%7D',
+  ],
+  [
+    'https://a.example/cb#access_token=ya30.zzZZ11223344&expires_in=3599',
+    'https://a.example/cb#access_token=y••••4&expires_in=3599',
+  ],
+  [
+    'https://a.example/f.zip?sp=r&sig=Zm9vYmFyYmF6cXV4%2Babc%3D&se=2025',
+    'https://a.example/f.zip?sp=r&sig=Z••••D&se=2025',
+  ],
+  [
+    'ConvertTo-SecureString "P0w3r$hell!" -AsPlainText',
+    'ConvertTo-SecureString "P••••!" -AsPlainText',
+  ],
+  ['snmp-server community pr1vateRW RW', 'snmp-server community p••••W RW'],
+  ['domain admin: admin / Str0ng!Pass (citrix)', 'domain admin: admin / S••••s (citrix)'],
+  ['user\njoe@a.example\npassword\nHunter!22', 'user\njoe@a.example\npassword\nH••••2'],
+  ['GITHUB_PAT=ghx_notprefix_998877', 'GITHUB_PAT=g••••7'],
+  ['client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk=', 'client-key-data: L••••='],
+  ['Unseal Key 1: Qm9vYmFyYmF6cXV4cXV1eA==', 'Unseal Key 1: Q••••='],
+  [
+    'new NetworkCredential("svc_backup", "C#rocks!1", "ACME")',
+    'new NetworkCredential("svc_backup", "C••••1", "ACME")',
+  ],
+  [
+    'getConnection("jdbc:mysql://db:3306/x", "root", "J@va;99")',
+    'getConnection("jdbc:mysql://db:3306/x", "root", "J••••9")',
+  ],
+  [
+    'usuario: jperez clave: Barcelona.2023 servidor: 10.2.3.4',
+    'usuario: jperez clave: B••••3 servidor: 10.2.3.4',
+  ],
+])(
+  'in the words of other tools and languages, too, a password is masked and its owner is not: %j',
+  (text, masked) => {
+    expect(maskText(text)).toBe(masked)
+  },
+)
+
+test.each([
+  [
+    '1.2.3.4:3389@ACME\\Administrator;P@55word!\n1.2.3.5:3389@ACME\\joe;Sum!mer1',
+    '1.2.3.4:3389@ACME\\Administrator;P••••!\n1.2.3.5:3389@ACME\\joe;S••••1',
+  ],
+  [
+    '[{"origin":"https://a.example","user":"joe","pass":"Gr4v1ty,Falls"}]',
+    '[{"origin":"https://a.example","user":"joe","pass":"G••••s"}]',
+  ],
+])('in a dump, what names the machine and the account stays: %j', (text, masked) => {
+  expect(maskText(text, true)).toBe(masked)
+})
+
 /** Pieces of what the masks look for, in any order. */
 const pieces =
-  'password|: |=|=>| |\n|"|\'|&|?|joe|@acme.example|:|hunter22|Tr0ub4dor&3|<mark>|</mark>|{|}|(|)|,|;|\t|login: |token|api key|ghp_abcdefghijklmnopqrst|://|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|<b>|is |пароль|密码|••••|h••••2|\\"|12345|cookie: |Authorization: |Bearer |user,password|curl -u |values (|insert into a (password) |"name":"password"|"value":|…'.split(
+  'password|: |=|=>| |\n|"|\'|&|?|joe|@acme.example|:|hunter22|Tr0ub4dor&3|<mark>|</mark>|{|}|(|)|,|;|\t|login: |token|api key|ghp_abcdefghijklmnopqrst|://|-----BEGIN PRIVATE KEY-----|-----END PRIVATE KEY-----|<b>|is |пароль|密码|••••|h••••2|\\"|12345|cookie: |Authorization: |Bearer |user,password|curl -u |values (|insert into a (password) |"name":"password"|"value":|…|password: >\n  |"""|- name: password\n  value: |4111 1111 1111 1111|card: | / |c\'est |getConnection("a", "b", "|"auth":"|&sig='.split(
     '|',
   )
 const anyText = fc.oneof(
@@ -146,7 +267,7 @@ test('a text that is cut before or after it is masked shows nothing of the secre
   )
 })
 
-test('a megabyte of text holds the daemon for a moment: the work grows with the length, not with its square', () => {
+test('a long text holds the daemon for a moment: the work grows with the length, not with its square', () => {
   const units = [
     'a',
     'a.',
@@ -167,23 +288,23 @@ test('a megabyte of text holds the daemon for a moment: the work grows with the 
   ]
   const slow: string[] = []
   for (const unit of units) {
-    const quarter = cpuMsOf(unit, 250_000)
-    const whole = cpuMsOf(unit, 1_000_000)
+    const quarter = cpuMsOf(unit, 62_500)
+    const whole = cpuMsOf(unit, 250_000)
     process.stdout.write(
-      `1 MB of ${JSON.stringify(unit)}: ${Math.round(whole)} ms of CPU, ${(whole / quarter).toFixed(1)} times 250 kB\n`,
+      `250 kB of ${JSON.stringify(unit)}: ${Math.round(whole)} ms of CPU, ${(whole / quarter).toFixed(1)} times 62 kB\n`,
     )
     if (whole > 8 * Math.max(quarter, 20)) slow.push(unit)
   }
   expect(slow).toEqual([])
 }, 120_000)
 
-/** Time of the processor, the least of two: others on the machine do not count. */
+/** Time of this thread on the processor, the least of two: others on the machine do not count. */
 function cpuMsOf(unit: string, length: number): number {
   const text = unit.repeat(Math.ceil(length / unit.length))
   const measured = [1, 2].map(() => {
-    const before = process.cpuUsage()
+    const before = process.threadCpuUsage()
     maskText(text, true)
-    const { user, system } = process.cpuUsage(before)
+    const { user, system } = process.threadCpuUsage(before)
     return (user + system) / 1_000
   })
   return Math.min(...measured)
