@@ -336,8 +336,8 @@ local function set_aside(bad, raw)
   trim_quarantine()
 end
 
--- A page of which half or more cannot be read says that the feed is unreadable; the next page with items that
--- is better says that it is not. An empty page says nothing.
+-- A page of which half or more cannot be read, something new among it, says that the feed is unreadable; the
+-- next page with items that is better says that it is not. An empty page says nothing.
 local function note_unreadable()
   if counts.fetched == 0 or ask.of == 'repair_' then
     return
@@ -347,6 +347,9 @@ local function note_unreadable()
     return
   end
   local text = redis.call('HGET', feed, 'unreadable')
+  if not text and counts.quarantined == 0 then
+    return
+  end
   local since = text and cjson.decode(text).since or now
   local note = { since = since, shown = counts.fetched, unread = #ask.bad, problem = ask.bad[1].problem }
   redis.call('HSET', feed, 'unreadable', cjson.encode(note))

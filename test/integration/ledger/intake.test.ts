@@ -193,6 +193,9 @@ test('half a page that cannot be read makes its feed unreadable, until a page re
   expect(await countQuarantined(book, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
   await takeIn(book, events)
   expect(await unreadable()).toBeUndefined()
+  // a rescan of a quiet hour shows the odd one alone, again and again: nobody is woken for each
+  await takeIn(book, [], { malformed: [bad(4)] })
+  expect(await unreadable()).toBeUndefined()
 })
 
 test('what an older version set aside is counted, and closes when the item reads by now', async () => {
