@@ -74,14 +74,12 @@ async function wordsOf(
   kind: Kind,
   asked: () => Asked,
 ): Promise<readonly string[] | string> {
-  const capability = `filter_${kind}s`
   try {
     const words =
       kind === 'type'
         ? await client.eventTypeFilters(asked())
         : await client.eventSeverityFilters(asked())
     if (words.length === 0) return `the service lists no word for ${kind} filters`
-    await client.capabilities.note(capability, true)
     return words
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error

@@ -5,7 +5,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import type { Asked } from '../service/operations/operation.ts'
-import { checkLive } from './check-live.ts'
+import { checkLive, type LiveFindings } from './check-live.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { withBounds, type FeedReport } from './feed-report.ts'
@@ -28,48 +28,63 @@ export function checkCommand(context: Context): Command {
     .addOption(new Option('--against-redis').hideHelp())
     .action(async (file: string | undefined, options: CheckOptions) => {
       if (options.againstRedis) refuseLater('check --against-redis')
-      check(context, file ?? options.config, options)
-      if (options.live && context.exitCode !== 2) {
-        await askServices(context, file ?? options.config, options)
-      }
+      const loaded = load(context, file ?? options.config, options)
+      if (loaded) await check(context, loaded, options)
     })
 }
 
-function check(context: Context, file: string | undefined, options: CheckOptions): void {
+/** undefined: its mistakes were printed for a machine. Throws ConfigError for people. */
+function load(
+  context: Context,
+  file: string | undefined,
+  options: CheckOptions,
+): LoadedConfig | undefined {
   try {
-    const loaded = loadConfigFile(context, file)
-    print(context, options, {
-      json: { ok: true, warnings: loaded.warnings, ...summaryOf(loaded.config) },
-      lines: () => linesOf(loaded, context),
-    })
+    return loadConfigFile(context, file)
   } catch (error) {
     if (!(error instanceof ConfigError) || options.output === 'text') throw error
     print(context, options, { json: { ok: false, mistakes: error.mistakes }, lines: () => [] })
     context.exitCode = 2
+    return undefined
   }
 }
 
 /** Exit code 2 where a service would refuse a feed. */
-async function askServices(
-  context: Context,
-  file: string | undefined,
-  options: CheckOptions,
-): Promise<void> {
-  const { config } = loadConfigFile(context, file)
+async function check(context: Context, loaded: LoadedConfig, options: CheckOptions): Promise<void> {
+  const { config, warnings } = loaded
+  const say = (live?: LiveFindings): void =>
+    print(context, options, {
+      json: {
+        ok: live === undefined || live.mistakes.length === 0,
+        warnings,
+        ...summaryOf(config),
+        ...(live && { live }),
+      },
+      lines: () => linesOf(loaded, context),
+    })
+  const isForPeople = options.output === 'text'
+  if (isForPeople || !options.live) say()
+  if (!options.live) return
+  const live = await askServices(context, config)
+  if (!isForPeople) say(live)
+  const { mistakes, remarks } = live
+  for (const line of [...mistakes, ...remarks]) context.terminal.complain(line)
+  if (mistakes.length > 0) context.exitCode = 2
+  else if (isForPeople && remarks.length === 0) {
+    context.terminal.print('the services know every word of the filters')
+  }
+}
+
+function askServices(context: Context, config: Config): Promise<LiveFindings> {
   const asked = (): Asked => ({
     turn: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,
   })
-  const { mistakes, remarks } = await withLedger(config, (ledger) =>
+  return withLedger(config, (ledger) =>
     withService(config, ledger, (service) =>
       checkLive(config, { client: (account) => service.client(account), asked }),
     ),
   )
-  for (const line of [...mistakes, ...remarks]) context.terminal.complain(line)
-  if (mistakes.length > 0) context.exitCode = 2
-  else if (options.output === 'text' && remarks.length === 0) {
-    context.terminal.print('the services know every word of the filters')
-  }
 }
 
 function summaryOf(config: Config): Record<string, unknown> {

@@ -509,6 +509,13 @@ describe('what the tenant watches for', () => {
   })
 })
 
+test('what a command finds out of an operation is known to the feeds that need it', async () => {
+  const { run, prefix } = await aServiceScene(tests, { undescribed: true })
+  await run('events', 'search', '--tenant')
+  const known = await tests.redis.keys(`*${prefix}*:capability:*`)
+  expect(known).toEqual([expect.stringMatching(/:events\/tenant$/)])
+})
+
 describe('check --live', () => {
   const withTypes = (words: string) => (text: string) =>
     text.replace('identifier_group: 1042', `identifier_group: 1042, filters: { type: [${words}] }`)
@@ -524,6 +531,14 @@ describe('check --live', () => {
       'filters.type "leek" is no filter of this service, which would refuse the feed (422); did you mean "leak"?',
     )
     expect(err).not.toContain('"stealer_log"')
+    const json = await run('check', '--live', '--output=json')
+    expect([json.code, JSON.parse(json.out)]).toMatchObject([
+      2,
+      {
+        ok: false,
+        live: { mistakes: [expect.stringContaining('"lookalike"'), expect.any(String)] },
+      },
+    ])
   })
 
   test('says what it could not find out where the service has no such list', async () => {

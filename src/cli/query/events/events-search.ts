@@ -206,7 +206,7 @@ async function ask(service: OpenService, { options, target, place }: Search): Pr
 const instead = 'search in its groups by --group'
 
 const tenantSearch = {
-  capability: 'tenant_events',
+  capability: 'events/tenant', // as feeds name it: what a command finds out lets them go on
   operation: "the search in the tenant's events",
   permission: 'to read its events',
   instead,
@@ -223,7 +223,8 @@ async function searchIdentifier(
   } catch (error) {
     if (!isUnknownPath(error)) return nameFailure(`identifier ${identifier}`, Promise.reject(error))
     const operation = 'the search in an identifier'
-    const uncertain = { ...tenantSearch, capability: 'identifier_events', operation }
+    const capability = `events/identifiers/${identifier}`
+    const uncertain = { ...tenantSearch, capability, operation }
     return askUncertain(client, uncertain, Promise.reject(error))
   }
 }
