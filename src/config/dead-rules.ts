@@ -186,11 +186,14 @@ function wordsIn({ operator, value }: Matcher): string[] {
   return isWords ? value.split('|') : []
 }
 
-/** New types come without notice: one is doubted only where it is nearly another. */
+/** New types come without notice (`driller_…`, `domain_…`): one is doubted only where it is a slip of the pen. */
 function isUnknown(word: string, name: string, known: readonly string[]): boolean {
   if (known.includes(word)) return false
-  return name !== 'type' || nearest(word, known) !== undefined
+  return name !== 'type' || nearest(word, known, mostWrongLetters) !== undefined
 }
+
+/** Two that are swapped count as two. */
+const mostWrongLetters = 2
 
 function wrongWord(
   { name, operator, value }: Matcher,
@@ -238,14 +241,18 @@ function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]
     .every((matcher) => matcher.matches([fields[matcher.name] ?? labelIn(labels, matcher.name)]))
 }
 
-/** Of what an event has exactly one of. `source` and `type` are open: known only where they are compared. */
+/**
+ * Of what an event has exactly one of. `source`, `type` and, since the service may have words of its own,
+ * `severity` are open: known only where they are compared. undefined: any word may come.
+ */
 function possibleWords(name: string, matchers: readonly Matcher[]): string[] | undefined {
-  const named = matchers
-    .filter((matcher) => matcher.name === name && matcher.operator === '=')
-    .map(({ value }) => value)
   if (name === 'kind') return kinds
-  if (name === 'severity') return [...severities, anotherWord, ...named]
-  return named.length > 0 ? named : undefined
+  const own = matchers.filter((matcher) => matcher.name === name)
+  const named = own.filter(({ operator }) => operator === '=').map(({ value }) => value)
+  if (name !== 'severity') return named.length > 0 ? named : undefined
+  const patterns = own.filter(({ operator }) => operator === '=~')
+  if (patterns.some((pattern) => wordsIn(pattern).length === 0)) return undefined
+  return [...severities, anotherWord, ...named, ...patterns.flatMap(wordsIn)]
 }
 
 /** Stands for a severity that this version does not know. */

@@ -3,7 +3,7 @@
  * severity. Patterns match whole values in time linear to their length, whatever they look like.
  */
 import { RE2JS, RE2JSException } from 're2js'
-import { isKnownSeverity, severities, severityRank } from '../events/severity.ts'
+import { isKnownSeverity, noSeverity, severities, severityRank } from '../events/severity.ts'
 import { nearest, suggestion } from '../runtime/nearest.ts'
 import { MatcherError } from './matcher-error.ts'
 import { readMatcherText } from './matcher-text.ts'
@@ -121,7 +121,7 @@ export function unusualSeverity({
   value,
 }: Matcher): { problem: string; remedy: string } | undefined {
   const isWord = name === 'severity' && (operator === '=' || operator === '!=')
-  if (!isWord || isKnownSeverity(value)) return undefined
+  if (!isWord || isKnownSeverity(value) || value === noSeverity) return undefined
   const remedy = suggestion(value, severities, 'the usual ones are')
   return { problem: `"${value}" is no usual severity`, remedy }
 }

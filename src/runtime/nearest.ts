@@ -1,9 +1,13 @@
-/** The candidate that `word` was most likely meant to be; undefined where none is close. */
-export function nearest(word: string, candidates: Iterable<string>): string | undefined {
+/** The candidate that `word` was most likely meant to be; undefined where none is close, or within `most` letters. */
+export function nearest(
+  word: string,
+  candidates: Iterable<string>,
+  most = Infinity,
+): string | undefined {
   let best: { candidate: string; distance: number } | undefined
   for (const candidate of candidates) {
     const distance = editDistance(word, candidate)
-    const limit = allowedDistance(Math.max(word.length, candidate.length))
+    const limit = Math.min(most, allowedDistance(Math.max(word.length, candidate.length)))
     if (distance <= limit && distance < (best?.distance ?? Infinity)) best = { candidate, distance }
   }
   return best?.candidate

@@ -61,9 +61,16 @@ describe('a matcher that can never match', () => {
     'tier=""',
     'tier!=gold',
     'type=some_new_type',
+    'type=driller_paste',
+    'type=domain_status',
+    'type=docker_layer',
     'team=~"in.*"',
     'tag=any',
     'source=any',
+    'severity=unknown',
+    'severity=~"none|unknown"',
+    'severity=~"un.*"',
+    'severity!~"info|low|medium|high|critical"',
   ])('%s may match', (matcher) => {
     expect(routeWarnings(matcher)).toEqual([])
   })
@@ -111,6 +118,7 @@ describe('a route behind another', () => {
     ["matchers: ['severity>=high'], stage: shadow", "matchers: ['severity=critical']"],
     ["matchers: ['tag!=vip']", "matchers: ['tag=other']"],
     ["matchers: ['identifier=a']", "matchers: ['identifier=b']"],
+    ["matchers: ['severity=critical']", `matchers: ['severity=~"critical|urgent"']`],
   ])('that takes %s leaves some of %s', (first, later) => {
     expect(second(first, later)).toEqual([])
   })
