@@ -29,8 +29,8 @@ interface Cause {
   writtenMs: number
   count: number
   names: Set<string>
-  /** Of the last line that was counted. */
-  err: unknown
+  /** The last one of each message, in the order in which they last came. */
+  errors: Map<string, unknown>
 }
 
 /** How long the lines of a cause are counted before they are written. */
@@ -38,6 +38,9 @@ const minuteMs = 60_000
 
 /** So many names are listed; the others are counted. */
 const listedNames = 3
+
+/** So many errors with messages of their own are shown: one cause may hide several. */
+const listedErrors = 5
 
 /** Names may come from strangers: so many are told apart. */
 const countedNames = 10_000
@@ -52,7 +55,7 @@ export function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'
     const key = JSON.stringify([level, message, about.cause])
     const cause = causes.get(key)
     if (cause) return count(cause, fields, about.name)
-    const started = { level, message, about, count: 0, names: new Set<string>(), err: undefined }
+    const started = { level, message, about, count: 0, names: new Set<string>(), errors: new Map() }
     causes.set(key, { ...started, writtenMs: clock.monotonic() })
     write(level, fields, message)
   }
@@ -64,7 +67,13 @@ export function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'
       causes.delete(key)
       if (cause.count === 0) continue
       writeCount(write, cause)
-      causes.set(key, { ...cause, count: 0, names: new Set(), err: undefined, writtenMs: nowMs })
+      causes.set(key, {
+        ...cause,
+        count: 0,
+        names: new Set(),
+        errors: new Map(),
+        writtenMs: nowMs,
+      })
     }
   }
 
@@ -82,15 +91,25 @@ export function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'
 function count(cause: Cause, fields: object, name: string): void {
   cause.count += 1
   if (cause.names.size < countedNames) cause.names.add(name)
-  if ('err' in fields) cause.err = fields.err
+  if ('err' in fields) keep(cause.errors, fields.err)
+}
+
+/** The last one of each message; of too many, the latest. */
+function keep(errors: Map<string, unknown>, err: unknown): void {
+  const message = err instanceof Error ? err.message : String(err)
+  errors.delete(message)
+  errors.set(message, err)
+  const [oldest = ''] = errors.keys()
+  if (errors.size > listedErrors) errors.delete(oldest)
 }
 
 function writeCount(
   write: Write,
-  { level, message, about, count: times, names, err }: Cause,
+  { level, message, about, count: times, names, errors }: Cause,
 ): void {
   const listed = [...names].slice(0, listedNames)
   const counts = { times, [about.list]: listed, others: names.size - listed.length }
-  const last = err === undefined ? {} : { err }
-  write(level, { cause: about.cause, ...counts, ...last }, `${message} (repeated)`)
+  const [err, ...others] = [...errors.values()].toReversed()
+  const shown = { ...(err !== undefined && { err }), ...(others.length > 0 && { errors: others }) }
+  write(level, { cause: about.cause, ...counts, ...shown }, `${message} (repeated)`)
 }

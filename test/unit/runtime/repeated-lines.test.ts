@@ -76,6 +76,27 @@ describe('lines that repeat', () => {
     })
   })
 
+  test('an error of its own among those of a cause is in the line of the minute: its message is nowhere else', () => {
+    const { logger, lines, pass } = aLogger()
+    const breakOff = (feed: string, message: string): void =>
+      logger.repeated.error({ feed, err: new TypeError(message) }, 'poll broke off', {
+        cause: 'TypeError',
+        list: 'feeds',
+        name: feed,
+      })
+    for (let round = 0; round < 3; round += 1) {
+      breakOff('a', 'x is not a function')
+      breakOff('b', 'y is undefined')
+      breakOff('c', 'z is null')
+    }
+    pass(60_000)
+    expect(lines[1]).toMatchObject({ times: 8, err: { message: 'z is null' } })
+    expect(JSON.stringify(lines[1])).toContain('y is undefined')
+    for (let at = 0; at < 100; at += 1) breakOff('a', `error ${at}`)
+    pass(60_000)
+    expect(JSON.stringify(lines[2]).match(/"error \d+"/g)).toHaveLength(5)
+  })
+
   test('another cause, and another message, is told at once beside it', () => {
     const { logger, lines } = aLogger()
     fail(logger, 'a')
