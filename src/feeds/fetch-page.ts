@@ -6,7 +6,7 @@ import { noteMatchRefused } from './match-time.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import type { RescanPlace } from './rescan.ts'
-import { isCycle, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
+import { isInCircle, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
 
 export interface FetchedPage extends FeedPage {
   /** The walk that the page belongs to; a new one where the stored one could not go on. */
@@ -68,14 +68,14 @@ async function ask(
   { feed, kind, signal, dueSinceMs }: PollTurn,
   walk: Walk,
 ): Promise<FetchedPage> {
+  if (isInCircle(walk)) throw circle()
   const turn = { kind, name: feed.name, dueSinceMs }
   const request = { client: client(feed.account), walk, turn, signal, nowMs: clock.now() }
   const answer = await typeOf(feed).fetch(feed, request)
-  if (isCycle(walk, answer.page.next)) throw circle()
   return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk: answer.walk ?? walk }
 }
 
-/** Its pages were taken in the first time round; it is treated as a refused cursor. */
+/** Its pages were taken in, each at least once; it is treated as a refused cursor. */
 function circle(): ServiceError {
   return new ServiceError('invalid', 'the service gave a cursor again: its pages never end')
 }

@@ -247,10 +247,9 @@ export function advance(
   }
 }
 
-/** Whether the service gave a cursor of this pass again: it leads round in a circle and never ends. */
-export function isCycle(walk: Walk, next: string | null | undefined): boolean {
-  if (next === null || next === undefined || next === '' || next === walk.cursor) return false
-  return walk.passed?.anchor === shortDigest(next)
+/** Whether the walk stands at a cursor that it had in this pass before: its pages never end. */
+export function isInCircle({ passed }: Walk): boolean {
+  return passed?.isCircle === true
 }
 
 /**
@@ -259,8 +258,10 @@ export function isCycle(walk: Walk, next: string | null | undefined): boolean {
  */
 function passCursor({ passed }: Walk, next: string): NonNullable<Walk['passed']> {
   const { anchor, steps, limit } = passed ?? { anchor: '', steps: 0, limit: 1 }
+  const digest = shortDigest(next)
+  if (digest === anchor) return { anchor, steps, limit, isCircle: true }
   if (steps + 1 < limit) return { anchor, steps: steps + 1, limit }
-  return { anchor: shortDigest(next), steps: 0, limit: limit * 2 }
+  return { anchor: digest, steps: 0, limit: limit * 2 }
 }
 
 function shortDigest(text: string): string {

@@ -29,7 +29,7 @@ export interface Walk {
   /** Of a tail: what it left for a rescan to read; `id` names it. Undefined of walks of 0.4. */
   behind?: { id: string; fromMs: number; toMs: number }
   /** A digest of a cursor of this pass, to notice where cursors lead round in a circle. */
-  passed?: { anchor: string; steps: number; limit: number }
+  passed?: { anchor: string; steps: number; limit: number; isCircle?: true }
 }
 
 /** Both ends included, ms. */

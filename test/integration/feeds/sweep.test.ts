@@ -9,7 +9,7 @@ import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { advance, isCycle, walkFor } from '../../../src/feeds/walk.ts'
+import { advance, isInCircle, walkFor } from '../../../src/feeds/walk.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
@@ -324,19 +324,39 @@ test('with a changed filter what is new is taken in first; what lies behind foll
   expect(behind.map(({ uid }) => summarised.get(uid))).toEqual(behind.map(() => true))
 })
 
-test('cursors that lead round in a circle end the scan, as an error that is told', async () => {
+test.each(['feed', 'sweep'] as const)(
+  'cursors that lead round in a circle end the %s, as an error that is told, and cost no event',
+  async (kind) => {
+    await begin({ endMode: 'empty' })
+    if (kind === 'sweep') await rig.toEnd(feed)
+    const nextOf: Record<string, string> = { '': 'a', a: 'b', b: 'a' }
+    const asked: string[] = []
+    rig.replica.client.searchGroupEvents = ({ body: { from } }) => {
+      asked.push(from ?? '')
+      const estimated_created_at = new Date(Date.now() - hourMs).toISOString()
+      const metadata = { uid: `paste/x/${from ?? 'first'}`, type: 'paste', estimated_created_at }
+      const page = { items: [{ metadata }], next: nextOf[from ?? ''] ?? null }
+      return Promise.resolve({ page, requestedAtMs: Date.now() })
+    }
+    expect(await rig.turn(feed, kind)).toMatchObject({ status: 'failed', reason: 'invalid' })
+    expect(asked.length).toBeLessThan(40)
+    expect(await known()).toEqual(['paste/x/a', 'paste/x/b', 'paste/x/first'])
+  },
+)
+
+test('a circle of cursors is noticed within three times its length, and only a circle', () => {
   const pages = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']
   let walk = walkFor(feed, aFeedState({ nowMs: Date.now() }))
   let seen = 0
   for (const next of pages) {
-    if (isCycle(walk, next)) break
+    if (isInCircle(walk)) break
     walk = advance(walk, { next, items: [{}] }).walk
     seen += 1
   }
   expect(seen).toBeLessThanOrEqual(9)
-  const straight = Array.from({ length: 300 }, (_none, at) => `c${at}`)
-  for (const next of straight) {
-    expect(isCycle(walk, next)).toBe(false)
+  walk = walkFor(feed, aFeedState({ nowMs: Date.now() }))
+  for (const next of Array.from({ length: 300 }, (_none, at) => `c${at}`)) {
     walk = advance(walk, { next, items: [{}] }).walk
+    expect(isInCircle(walk)).toBe(false)
   }
 })
