@@ -123,7 +123,7 @@ async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOu
   let { dueSinceMs } = turn
   for (let page = 0; page < pagesPerTurn; page += 1) {
     if (turn.signal.aborted) return { status: 'stopped' }
-    const outcome = await pollPage(options, { ...turn, dueSinceMs }, page === 0)
+    const outcome = await pollPage(options, { ...turn, dueSinceMs }, page)
     if (outcome.status !== 'more') return outcome
     dueSinceMs = options.clock.now() // others that are due meanwhile have waited longer
   }
@@ -133,7 +133,7 @@ async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOu
 async function pollPage(
   options: PollerOptions,
   turn: PollTurn,
-  isFirst: boolean,
+  pageOfTurn: number,
 ): Promise<PollOutcome> {
   const { feed, kind } = turn
   const book = options.book(feed.account)
@@ -141,11 +141,14 @@ async function pollPage(
   const readAtMs = options.clock.now()
   const obstacle = await obstacleTo(options, turn, state)
   if (obstacle) return { status: obstacle }
-  const next = kind === 'sweep' ? await chooseRescan(options, turn, state) : nextOfTail(feed, state)
+  const isRescan = kind === 'sweep'
+  const next = isRescan
+    ? await chooseRescan(options, turn, state, pageOfTurn)
+    : nextOfTail(feed, state)
   if (!('rescan' in next)) return { status: 'not_due', untilMs: next.dueMs }
   const { place, walk } = next.rescan
   if (await isTooCostly(options, turn, walk)) return { status: 'quota' }
-  if (isFirst) options.metrics.feedPollsTotal.inc({ feed: feed.name })
+  if (pageOfTurn === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, turn, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
   const { page, hasMore } = pageOf(options, turn, { state, fetched, aheadMs, place })
@@ -181,6 +184,7 @@ async function chooseRescan(
   options: PollerOptions,
   turn: PollTurn,
   state: FeedState,
+  pageOfTurn: number,
 ): Promise<ReturnType<typeof nextRescan>> {
   const { feed } = turn
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
@@ -193,7 +197,7 @@ async function chooseRescan(
     { feed: feed.name },
     wholeEveryMs(feed, world) / 1000,
   )
-  return nextRescan(feed, state, world)
+  return nextRescan(feed, state, world, pageOfTurn)
 }
 
 /** Once when it begins to hold, and once when it no longer does. */

@@ -29,7 +29,7 @@ export interface RescanWorld {
 
 /** Each rung is read again once this part of its length has passed. */
 const rungFraction = 1 / 4
-export const firstRungMs = 600_000
+const firstRungMs = 600_000
 /** Windows by match time end so long before the service's clock. */
 export const matchLagMs = 60_000
 /** The ladder's windows, shortest first: 10 min, 20 min, … shorter than `backMs`. */

@@ -2,7 +2,7 @@
  * Rescans, pure: what reads again what the tail has passed, for what arrives late, and how soon.
  *
  * Three scans a feed, each with a fence and a cursor of its own, so that a long one never holds up a
- * short one:
+ * short one, nor short ones without end a long one:
  *
  * - `recent`: the near past, every few minutes. Where the service filters by match time, closed windows by
  *   when events were matched; elsewhere the short rungs of a ladder of windows that double, each read
@@ -17,7 +17,6 @@ import type { FeedState, ScanState, Walk } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import {
-  firstRungMs,
   isFrequent,
   leastPlan,
   matchLagMs,
@@ -65,19 +64,30 @@ const longestRecentMs = 6 * 3_600_000
 /** How far a window by match time reaches back behind the end of the one before. */
 const matchOverlapMs = 600_000
 const weekMs = 7 * 86_400_000
+/** What a window of this length and more shows is what the feed shows in a week, in proportion. */
+const countedMs = 86_400_000
+
+/** Which scan a turn's pages go to first, one after the other: none is starved by those that never end. */
+const precedence: readonly (readonly RescanPlace[])[] = [
+  ['recent', 'long', 'sweep'],
+  ['sweep', 'recent', 'long'],
+  ['recent', 'long', 'sweep'],
+  ['long', 'recent', 'sweep'],
+]
 
 /**
  * The rescan that goes on, or the one that is due; otherwise when the next one is due: undefined before
- * the feed was read to its end, and for feeds that nothing reads again.
+ * the feed was read to its end, and for feeds that nothing reads again. `page`: of the turn, from 0.
  */
 export function nextRescan(
   feed: PolledFeed,
   state: FeedState,
   world: RescanWorld,
+  page = 0,
 ): { rescan: Rescan } | { dueMs: number | undefined } {
   if (!isReadable(feed, state)) return { dueMs: undefined }
   const dues: number[] = []
-  for (const place of ['recent', 'long', 'sweep'] as const) {
+  for (const place of precedence[page % precedence.length] ?? []) {
     const running = runningWalk(feed, state, place, world)
     if (running) return { rescan: { place, walk: running } }
     const next = isFrequent(feed) || place === 'sweep' ? due(place, feed, state, world) : undefined
@@ -241,16 +251,16 @@ export function readNotes({ notes }: { notes?: Walk['notes'] | undefined }): Res
 export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Walk): [string, string][] {
   const { kind, rung = 0, snapshotOf, fetched = 0 } = readNotes({ notes })
   const { fromMs = 0, toMs = 0 } = span ?? {}
-  if (kind === 'snapshot') return [['snapshot_of', snapshotOf ?? '']]
+  const perWeek = String(Math.round((fetched * weekMs) / (toMs - fromMs)))
+  const counted: [string, string][] = toMs - fromMs < countedMs ? [] : [['per_week', perWeek]]
+  if (kind === 'snapshot') return [['snapshot_of', snapshotOf ?? ''], ...counted]
   if (kind === 'matched') return [['matched', JSON.stringify({ fingerprint, toMs })]]
   const rungs = kind === 'rung' ? rung + 1 : rungWindows(toMs - fromMs + 1).length
   const fields = Array.from({ length: rungs }, (_none, at): [string, string] => [
     `rung:${at}`,
     String(startedAtMs),
   ])
-  if (kind === 'rung' || toMs - fromMs < firstRungMs) return fields
-  const perWeek = Math.round((fetched * weekMs) / (toMs - fromMs))
-  return [...fields, ['per_week', String(perWeek)]]
+  return [...fields, ...counted]
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { planRescans, describeLoad } from '../../../src/feeds/rescan-plan.ts'
+import { createRescanBudget, describeLoad, planRescans } from '../../../src/feeds/rescan-plan.ts'
 import { fieldsAtEnd, nextRescan, readNotes, type Rescan } from '../../../src/feeds/rescan.ts'
 import { walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState } from '../../../src/ledger/feed-state.ts'
@@ -103,13 +103,14 @@ function ended(state: FeedState, { place, walk }: Rescan): FeedState {
   for (const [name, value] of Object.entries(fields)) {
     if (name.startsWith('rung:')) rungMs[Number(name.slice(5))] = Number(value)
   }
-  const { matched } = fields
+  const { matched, per_week: perWeek } = fields
   return {
     ...state,
     [place]: { ...state[place], walk, isDone: true },
     rescans: {
       ...state.rescans,
       rungMs,
+      perWeek: perWeek === undefined ? state.rescans.perWeek : Number(perWeek),
       snapshotOf: fields['snapshot_of'] ?? state.rescans.snapshotOf,
       matched:
         matched === undefined
@@ -157,3 +158,43 @@ test.each([
     expect(used).toBeLessThanOrEqual(share * 1.1)
   },
 )
+
+/** As many feeds of one tier, page by page, at a tenth of a request a second; how many were read whole. */
+function readTogether(count: number, { perWeek, days }: { perWeek: number; days: number }) {
+  const feeds = Array.from({ length: count }, (_none, at) => aFeed({ ...feed, name: `feed-${at}` }))
+  const budget = createRescanBudget(
+    feeds,
+    () => 'one',
+    () => 1,
+  )
+  const states = feeds.map(firstState)
+  const pagesOfTurn = feeds.map(() => 0)
+  const readWhole = new Set<string>()
+  let next = 0
+  for (let nowMs = beginMs; nowMs < beginMs + days * dayMs; nowMs += 10 * secondMs) {
+    for (let tries = 0; tries < count; tries += 1, next += 1) {
+      const at = next % count
+      const [one, state] = [feeds[at]!, { ...states[at]!, nowMs, newestMs: nowMs }]
+      const { perWeek: known } = state.rescans
+      const plan = budget.plan(one, { perWeek: known, isMatched: false })
+      const found = nextRescan(one, state, { plan }, pagesOfTurn[at])
+      pagesOfTurn[at] = 'rescan' in found ? pagesOfTurn[at]! + 1 : 0
+      if (!('rescan' in found)) continue
+      const { place, walk } = found.rescan
+      const items = (perWeek * (walk.span!.toMs! - walk.span!.fromMs)) / weekMs
+      const fetched = (readNotes(walk).fetched ?? 0) + Math.min(10, items)
+      const read = { place, walk: { ...walk, notes: { ...walk.notes, fetched } } }
+      const isDone = fetched >= items
+      if (isDone && readNotes(walk).kind === 'whole') readWhole.add(one.name)
+      const running = { ...state, [place]: { ...state[place], walk: read.walk, isDone: false } }
+      states[at] = isDone ? ended(state, read) : running
+      next += 1
+      break
+    }
+  }
+  return readWhole.size
+}
+
+test('the whole window of each feed is read, though the short ones alone could use up all', () => {
+  expect(readTogether(5, { perWeek: 50_000, days: 14 })).toBe(5)
+})
