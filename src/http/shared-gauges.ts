@@ -62,13 +62,14 @@ export async function setSharedGauges(given: SharedGaugesOptions): Promise<void>
   const quarantines = await Promise.all(books.map((book) => countQuarantined(book)))
   await Promise.all([
     setRedis(options),
-    ...options.feeds.map((feed) => setFeed(options, feed, { accountings, quarantines })),
+    ...options.feeds.map((feed) => setFeed(options, feed, accountings)),
     ...options.sinks.map((sink) => setSink(options, sink, accountings)),
     ...removedSinks(options, accountings).map((sink) => setWaiting(options, sink, accountings)),
     ...options.accounts.map((account) => setAccount(options, account)),
     ...options.sinks.map((sink) => setDigest(options, sink)),
   ])
   setHoldings(options, accountings)
+  setQuarantine(options, quarantines)
   setLedger(options)
   const { metrics, canaries = {}, silencesActive = 0 } = options
   metrics.silencesActive.set(silencesActive)
@@ -86,10 +87,21 @@ function setHoldings(
     metrics.accountConfigured.set({ account }, accounts.includes(account) ? 1 : 0)
     metrics.accountItemsPending.set({ account }, sumOf(Object.values(sinks).map(pendingOf)))
     for (const [feed, { unaccounted }] of Object.entries(counted)) {
-      const isShown = feeds.some(({ name }) => name === feed)
+      const isShown = feeds.some((one) => one.name === feed && one.account === account)
       if (unaccounted !== 0 && !isShown)
         metrics.auditUnaccounted.set({ feed }, Math.abs(unaccounted))
     }
+  }
+}
+
+/** By the feed's name: accounts that left may have had one of the same name. */
+function setQuarantine(
+  { feeds, metrics }: SharedGaugesOptions,
+  quarantines: readonly Record<string, QuarantineCount>[],
+): void {
+  const names = [...feeds.map(({ name }) => name), ...quarantines.flatMap(Object.keys)]
+  for (const feed of new Set(names)) {
+    metrics.quarantineEntries.set({ feed }, sumOf(quarantines.map((of) => of[feed]?.open ?? 0)))
   }
 }
 
@@ -121,15 +133,14 @@ function setLedger({ metrics, sinks, proof, keptBytes }: SharedGaugesOptions): v
 async function setFeed(
   { books, metrics, searchesRemaining, audits = {}, nowMs }: SharedGaugesOptions,
   { name, account, reading }: GaugedFeed,
-  read: { accountings: Accounting[]; quarantines: Record<string, QuarantineCount>[] },
+  accountings: readonly Accounting[],
 ): Promise<void> {
   const index = books.findIndex((book) => book.account === account)
   const book = books[index]
   const state = book && (await peekFeed(book, name, 0))
   const feed = { feed: name }
-  const { unaccounted = 0 } = read.accountings[index]?.feeds[name] ?? {}
+  const { unaccounted = 0 } = accountings[index]?.feeds[name] ?? {}
   metrics.auditUnaccounted.set(feed, Math.abs(unaccounted))
-  metrics.quarantineEntries.set(feed, read.quarantines[index]?.[name]?.open ?? 0)
   const audit = audits[name]
   if (audit) {
     metrics.auditMissing.set(feed, audit.missing)

@@ -40,6 +40,21 @@ test('what waits for a sink that was removed is still counted; one without work 
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
 })
 
+test('what an account that left could not read, or does not account for, is counted under its feeds', async () => {
+  const keys = tests.keys()
+  const [main, left] = [await tests.book({ keys }), await tests.book({ keys, account: 'umbrella' })]
+  const bad = (n: number) => [{ uid: null, problem: 'no uid', raw: `{"n":${n}}` }]
+  await takeIn(main, [], { malformed: bad(1) })
+  await takeIn(left, [], { malformed: bad(2) })
+  await takeIn(left, [], { feed: 'people', malformed: bad(3) })
+  await left.redis.hincrby(left.key('counters'), 'f|brand|fetched', 5)
+  const feeds = [{ name: 'brand', account: main.account }]
+  const body = await scrapeOf({ books: [main, left], accounts: ['main'], feeds })()
+  expect(body).toContain('tocsin_quarantine_entries{feed="brand"} 2\n')
+  expect(body).toContain('tocsin_quarantine_entries{feed="people"} 1\n')
+  expect(body).toContain('tocsin_audit_unaccounted{feed="brand"} 5\n')
+})
+
 test('a feed tells when its last sweep ended and whether an operator paused it', async () => {
   const book = await tests.book()
   await openFeed(book, 'brand', 0)
