@@ -29,7 +29,7 @@ export interface Terminal {
   askSecret(question: string): Promise<string | undefined>
 }
 
-const actedUpon = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
+const actedUpon = /(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 

@@ -2,9 +2,9 @@
  * The configuration as ioredis takes it. Files with addresses, passwords and certificates are read at
  * each call: a connection asks before every try, so that what was rotated meanwhile works.
  */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates } from 'node:tls'
+import { certificateLimits, readFileWithin } from '../runtime/read-file.ts'
 import type { RedisOptions } from 'ioredis'
 import type { RedisConfig, SentinelsConfig } from './config.ts'
 
@@ -80,12 +80,12 @@ function sentinelOptions(
 function tlsOf({ caFile, certFile, keyFile }: RedisConfig): NonNullable<RedisOptions['tls']> {
   return {
     ...(caFile === undefined ? {} : { ca: authorities(caFile) }),
-    ...(certFile === undefined ? {} : { cert: readFileSync(certFile) }),
-    ...(keyFile === undefined ? {} : { key: readFileSync(keyFile) }),
+    ...(certFile === undefined ? {} : { cert: readFileWithin(certFile, certificateLimits) }),
+    ...(keyFile === undefined ? {} : { key: readFileWithin(keyFile, certificateLimits) }),
   }
 }
 
 /** Besides those that are known anyway. */
 function authorities(caFile: string): string[] {
-  return [...getCACertificates('default'), readFileSync(caFile, 'utf8')]
+  return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
 }

@@ -75,7 +75,7 @@ export function createLogger({
 }
 
 /** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */
-const unseen = /[\u007F-\u009F\p{Cf}\p{Zl}\p{Zp}]/gu
+const unseen = /[\u007F-\u009F\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
 /** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
 function censor(value: unknown, [field]: PropertyKey[]): unknown {

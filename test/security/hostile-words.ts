@@ -1,7 +1,7 @@
 /** What a leak site, the service or a sink may write to whoever looks at it in a terminal or a log. */
 
 /** What moves a cursor, begins a line or a command of a terminal, hides, or turns the text around it. */
-export const actedUpon = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+export const actedUpon = /[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/u
 
 /** By what they would do. */
 export const hostileWords: readonly [string, string][] = [
@@ -18,7 +18,10 @@ export const hostileWords: readonly [string, string][] = [
     'line\n2026-11-01 ERROR: forged\r\nand\rover\u0085next\u2028other\u2029paragraph\u000B\u000C',
   ],
   ['begin a line of JSON', '"} \n{"level":"error","msg":"forged"}'],
-  ['turn and hide', '\u202Eecived\u202C \u2066x\u2069 \u200B\u200D\uFEFF\u00AD \u{E0041}'],
+  [
+    'turn and hide',
+    '\u202Eecived\u202C \u2066x\u2069 \u200B\u200D\uFEFF\u00AD \u{E0041} \u3164\uFE0F\u{E0101}',
+  ],
 ]
 
 export const allHostileWords = hostileWords.map(([, words]) => words).join(' ')

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { secretFromFile } from '../../src/runtime/secret.ts'
+import { addressOptions } from '../../src/redis/connection-options.ts'
+import { secretFromFile, secretFromText } from '../../src/runtime/secret.ts'
 import { tocsin } from '../integration/cli/tocsin.ts'
 
 const main = join(import.meta.dirname, '../../src/main.ts')
@@ -142,4 +143,14 @@ describe('a secret that is used', () => {
       expect(() => secretFromFile(path).reveal()).toThrow(/regular file|64 KiB|EISDIR/)
     },
   )
+})
+
+test('a certificate of Redis that has become a pipe since does not hold up a connection', () => {
+  const config = {
+    url: secretFromText('rediss://127.0.0.1:1'),
+    caFile: at('pipe'),
+    prefix: 'tocsin',
+    allowUnsafe: false,
+  }
+  expect(() => addressOptions(config)).toThrow('is no regular file')
 })

@@ -9,7 +9,7 @@ feeds:
   brand: {type: events, identifier_group: 1}
 sinks:
   soc: {type: slack, url: 'https://hooks.example.com/x'}
-  siem: {type: webhook, url: 'https://h.example.com/x', secret: abc}
+  siem: {type: webhook, url: 'https://h.example.com/x', secret: a-secret-of-24-bytes-abc}
   oncall: {type: email, smtp: 'smtp://h.example.com', from: a@example.com, to: [b@example.com]}
 route: {sinks: [soc]}
 `
@@ -36,9 +36,9 @@ const slips: [string, string][] = [
   ['https://hooks.example.com/x', 'hooks.example.com/SECRET'],
   ['https://h.example.com/x', 'http://h.example.com/SECRET'],
   ['https://api.example.com', 'https://a:SECRET@api.example.com'],
-  ['secret: abc', 'secret: whsec_SECRET!'],
-  ['secret: abc', 'secrets: [whsec_SECRET!]'],
-  ['secret: abc', 'secret: abc, secret: SECRET'],
+  ['secret: a-secret-of-24-bytes-abc', 'secret: whsec_SECRET!'],
+  ['secret: a-secret-of-24-bytes-abc', 'secrets: [whsec_SECRET!]'],
+  ['bytes-abc}', 'bytes-abc, secret: SECRET}'],
   ['smtp://h.example.com', 'smtp://a:SECRET%@h.example.com'],
   ['smtp://h.example.com', 'http://a:SECRET@h.example.com'],
   ['a@example.com', 'smtp://a:SECRET@h.example.com'],

@@ -1,20 +1,13 @@
 /** The folder that a demo keeps between runs: made by it alone, used by one run at a time. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { messageOf } from '../../runtime/errors.ts'
-import { dropLockFile, takeLockFile } from '../../runtime/lock-file.ts'
+import { dropLockFile, lockFileOf, takeLockFile } from '../../runtime/lock-file.ts'
+import { replacePrivateFile, troubleOfPrivateFolder } from '../../runtime/private-folder.ts'
 import { CommandError } from '../command-error.ts'
 
 const state = z.object({
@@ -67,8 +60,7 @@ export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): Demo
       )
     }
     const save = (): void => {
-      writeFileSync(at('state.json.new'), JSON.stringify(held, null, 2), { mode: 0o600 })
-      renameSync(at('state.json.new'), at('state.json'))
+      replacePrivateFile(at('state.json'), JSON.stringify(held, null, 2))
     }
     return {
       path,
@@ -90,8 +82,9 @@ export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): Demo
 }
 
 function make(path: string): void {
+  let trouble: string | undefined
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    trouble = troubleOfPrivateFolder(path)
   } catch (error) {
     throw new CommandError(
       'mistake',
@@ -99,6 +92,7 @@ function make(path: string): void {
       { cause: error },
     )
   }
+  if (trouble !== undefined) throw new CommandError('mistake', `--folder ${path}: ${trouble}`)
 }
 
 function newState(seed: number): DemoState {
@@ -130,13 +124,13 @@ function refuseForeign(path: string): void {
 }
 
 function empty(path: string): void {
-  const names = readdirSync(path).filter((name) => name !== marker && name !== lock)
+  const names = readdirSync(path).filter((name) => name !== marker && !name.startsWith(lock))
   for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
 }
 
 function takeLock(path: string): void {
   if (takeLockFile(join(path, lock))) return
-  const remedy = `end it, or name another folder with --folder (no demo runs? delete ${join(path, lock)})`
+  const remedy = `end it, or name another folder with --folder (no demo runs? delete ${lockFileOf(join(path, lock))})`
   throw new CommandError('mistake', `another demo runs in ${path}; ${remedy}`)
 }
 

@@ -1,5 +1,6 @@
 /** What the demo's sandbox told, on disk: a line of JSON each, written before it is shown. */
-import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { replacePrivateFile } from '../../runtime/private-folder.ts'
 
 /** `number` is its place in the story, from 1. */
 export interface StoryLine {
@@ -43,8 +44,7 @@ function readLines<Line>(file: string): { lines: Line[]; isTorn: boolean } {
 }
 
 function rewrite(file: string, lines: readonly StoryLine[]): void {
-  writeFileSync(`${file}.new`, lines.map(textOf).join(''), { mode: 0o600 })
-  renameSync(`${file}.new`, file)
+  replacePrivateFile(file, lines.map(textOf).join(''))
 }
 
 function textOf(line: StoryLine): string {

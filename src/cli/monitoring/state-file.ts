@@ -2,7 +2,16 @@
  * What `assets apply` remembers from run to run, since it does not ask the service which assets there
  * are: ids, what was written, what came back. The file is either the old one or the new one, and nobody else's to read.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  fsyncSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
 import { CommandError } from '../command-error.ts'
@@ -164,7 +173,8 @@ function mistake(path: string, problem: string, cause?: unknown): CommandError {
 function replaceFile(path: string, written: string, isFirst: boolean): void {
   const next = `${path}.new`
   try {
-    const file = openSync(next, 'w', 0o600)
+    unlinkLeft(next)
+    const file = openSync(next, 'wx', 0o600) // no link that stands there leads elsewhere
     try {
       writeFileSync(file, written)
       fsyncSync(file)
@@ -178,6 +188,11 @@ function replaceFile(path: string, written: string, isFirst: boolean): void {
     const problem = `cannot be written (${codeOf(cause)}); ${remedy}`
     throw new CommandError('refused', `${path}: ${problem}`, { cause })
   }
+}
+
+/** Of a run that was cut off. */
+function unlinkLeft(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
 }
 
 /** Else a power cut may bring the old file back. */

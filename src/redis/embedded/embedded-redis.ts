@@ -2,13 +2,13 @@
  * The private Redis of one machine, behind a socket in its folder. Every process that needs it joins
  * the one that runs, or starts it; whoever starts it ends it, and those that stay start it again.
  */
-import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
 import { messageOf } from '../../runtime/errors.ts'
-import { dropLockFile, takeLockFile } from '../../runtime/lock-file.ts'
+import { dropLockFile, lockFileOf, takeLockFile } from '../../runtime/lock-file.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { isOwnSocket, troubleOfPrivateFolder } from '../../runtime/private-folder.ts'
 import type { RedisConfig } from '../config.ts'
 import { socketName } from '../connection-options.ts'
 import { StoreError } from '../store-error.ts'
@@ -61,7 +61,8 @@ async function bringUp(home: Home): Promise<void> {
 /** While another process starts it, waits for that. */
 async function joinOrStart(home: Home): Promise<void> {
   const { folder, stopping } = home
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const isOpen = troubleOfPrivateFolder(folder)
+  if (isOpen !== undefined) throw trouble(folder, isOpen)
   for (let waitedMs = 0; waitedMs < startPatienceMs; waitedMs += lookEveryMs) {
     if (stopping.aborted || (await isListening(folder))) return
     if (takeLockFile(lockOf(folder))) return start(home)
@@ -69,7 +70,7 @@ async function joinOrStart(home: Home): Promise<void> {
   }
   throw trouble(
     folder,
-    `another process has begun to start it and it does not answer; end that one, or delete ${lockOf(folder)} if there is none`,
+    `another process has begun to start it and it does not answer; end that one, or delete ${lockFileOf(lockOf(folder))} if there is none`,
   )
 }
 
@@ -128,9 +129,11 @@ async function leave(home: Home): Promise<void> {
   dropLockFile(lockOf(folder))
 }
 
-function isListening(folder: string): Promise<boolean> {
+async function isListening(folder: string): Promise<boolean> {
+  const path = join(folder, socketName)
+  if (!isOwnSocket(path)) return false
   return new Promise((resolve) => {
-    const socket = connect(join(folder, socketName))
+    const socket = connect(path)
     const answer = (isThere: boolean): void => {
       socket.destroy()
       resolve(isThere)

@@ -3,9 +3,10 @@
  * whoever started it, however that one ends.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
+import { closeSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { systemClock } from '../../runtime/clock.ts'
+import { openPrivateFile, replacePrivateFile } from '../../runtime/private-folder.ts'
 import { linkName, linkServer } from './server-binary.ts'
 
 export interface ServerProcess {
@@ -40,8 +41,7 @@ const safeSettings = [
 export function startServerProcess(folder: string, listening: readonly string[]): ServerProcess {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   linkServer(folder)
-  const settings = [...listening, ...safeSettings, ''].join('\n')
-  writeFileSync(join(folder, 'redis.conf'), settings, { mode: 0o600 })
+  replacePrivateFile(join(folder, 'redis.conf'), [...listening, ...safeSettings, ''].join('\n'))
   const child = launch(folder)
   const gone = new AbortController()
   child.once('error', () => gone.abort())
@@ -54,7 +54,7 @@ export function startServerProcess(folder: string, listening: readonly string[])
 
 /** Of a session of its own: a Ctrl-C at the terminal is not for the server. */
 function launch(folder: string): ChildProcess {
-  const log = openSync(join(folder, logName), 'w', 0o600)
+  const log = openPrivateFile(join(folder, logName))
   try {
     const child = spawn('/bin/sh', ['-c', warded, `./${linkName}`], {
       cwd: folder,

@@ -9,9 +9,7 @@ import {
   createReadStream,
   existsSync,
   openSync,
-  renameSync,
   truncateSync,
-  writeFileSync,
 } from 'node:fs'
 import { messageOf } from '../../runtime/errors.ts'
 import { DataFolderError } from './data-folder-error.ts'
@@ -21,6 +19,7 @@ import {
   type HistoryLine,
   type ToldHistory,
 } from './history-lines.ts'
+import { replacePrivateFile } from '../../runtime/private-folder.ts'
 
 export interface HistoryFile {
   /** What the file told when it was opened. */
@@ -34,10 +33,7 @@ const heading = JSON.stringify({ format: 'tocsin sandbox history', version: 1 })
 const linesAtOnce = 1000
 
 export async function openHistoryFile(file: string): Promise<HistoryFile> {
-  if (!existsSync(file)) {
-    writeFileSync(`${file}.new`, `${heading}\n`, { mode: 0o600 })
-    renameSync(`${file}.new`, file)
-  }
+  if (!existsSync(file)) replacePrivateFile(file, `${heading}\n`)
   const told = await readHistory(file)
   const descriptor = openSync(file, 'a')
 

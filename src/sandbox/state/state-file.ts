@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { DataFolderError } from './data-folder-error.ts'
 import type { Keepable } from './keepable.ts'
+import { replacePrivateFile } from '../../runtime/private-folder.ts'
 
 /** The state of several parts in one file of JSON, which is either the old one or the new one. */
 export interface StateFile {
@@ -37,8 +38,7 @@ export function openStateFile(file: string, parts: Record<string, Keepable>): St
       const snapshots = Object.entries(parts).map(([name, part]) => [name, part.snapshot()])
       const text = JSON.stringify({ format, version, parts: Object.fromEntries(snapshots) })
       if (text === saved) return
-      writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600 })
-      renameSync(`${file}.new`, file)
+      replacePrivateFile(file, `${text}\n`)
       saved = text
     },
   }

@@ -13,6 +13,7 @@ import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtim
 import { laterKeys, laterMark, section, type Rule } from '../../runtime/config-section.ts'
 import { secretFromText, type Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
+import { bytesOf } from './signature.ts'
 import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface WebhookConfig {
@@ -111,8 +112,20 @@ export const webhookConfig = section(
   }
 })
 
+/** Standard Webhooks 1.0.0, signature schemes; a shorter one can be guessed. */
+const keyBytes = { least: 24, most: 64 }
+
 /** Standard Webhooks secrets begin with whsec_ and go on in base64; any other counts as its bytes. */
 function secretProblem(input: string): Refusal | undefined {
-  if (!input.startsWith('whsec_') || /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input)) return undefined
-  return refusal('not base64 after whsec_', 'copy the secret again')
+  const isEncoded = input.startsWith('whsec_')
+  if (isEncoded && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input))
+    return refusal('not base64 after whsec_', 'copy the secret again')
+  const { length } = bytesOf(input)
+  const isLong = isEncoded && length > keyBytes.most // any other is hashed to one length
+  if (length >= keyBytes.least && !isLong) return undefined
+  const size = isEncoded ? `${keyBytes.least} to ${keyBytes.most}` : `at least ${keyBytes.least}`
+  return refusal(
+    `too ${isLong ? 'long' : 'short'} for a key`,
+    `write one of ${size} random bytes, such as: echo "whsec_$(openssl rand -base64 32)"`,
+  )
 }

@@ -35,7 +35,8 @@ function keyOf(secret: string): KeyObject {
   return key
 }
 
-function bytesOf(secret: string): Buffer {
+/** Throws as `sign` does. */
+export function bytesOf(secret: string): Buffer {
   if (secret === '') throw new Error('a signing secret is empty')
   if (!secret.startsWith('whsec_')) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice('whsec_'.length)

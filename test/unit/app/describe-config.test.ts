@@ -5,7 +5,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 const base = `
 accounts: {main: {base_url: https://api.example.com, api_key: fw_key}}
 feeds: {brand: {type: events, identifier_group: 7}}
-sinks: {soc: {type: webhook, url: 'https://hooks.example.com/x', secret: abc}}
+sinks: {soc: {type: webhook, url: 'https://hooks.example.com/x', secret: a-secret-of-24-bytes-abc}}
 route: {sinks: [soc]}
 `
 
@@ -16,7 +16,7 @@ function hashOf(text: string): number {
 test('the hash of a configuration follows every change, also those over which no replicas fight', () => {
   const changes = [
     base.replace('example.com/x', 'example.com/y'),
-    base.replace('secret: abc', 'secret: abd'),
+    base.replace('24-bytes-abc', '24-bytes-abd'),
     base.replace('fw_key', 'fw_kez'),
     `${base}notices: {sink: soc}\n`,
     `${base}canary: {every: 2h, sinks: [soc]}\n`,

@@ -65,7 +65,7 @@ test('a fresh start forgets all of it', async () => {
 })
 
 test('a folder that no demo made is refused, and left as it is', () => {
-  mkdirSync(path)
+  mkdirSync(path, { mode: 0o700 })
   writeFileSync(join(path, 'thesis.txt'), 'years of work')
   expect(() => openFolder({ isFresh: true })).toThrow(/holds files that no demo made.*--folder/)
   expect(existsSync(join(path, 'thesis.txt'))).toBe(true)
@@ -73,7 +73,7 @@ test('a folder that no demo made is refused, and left as it is', () => {
 
 test('two demos at once are one too many', () => {
   // the parent of this process lives as long as the test
-  mkdirSync(path)
+  mkdirSync(path, { mode: 0o700 })
   openFolder().close()
   writeFileSync(join(path, 'lock'), String(process.ppid))
   expect(() => openFolder({ isFresh: true })).toThrow(CommandError)

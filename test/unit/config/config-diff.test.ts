@@ -17,7 +17,7 @@ const sections = {
   feeds:
     '{brand: {type: events, identifier_group: 7}, people: {type: events, identifier_group: 8}}',
   sinks:
-    '{soc: {type: slack, url: https://hooks.example.com/the-slack-token}, siem: {type: webhook, url: https://siem.example.com/in, secret: the-old-secret}}',
+    '{soc: {type: slack, url: https://hooks.example.com/the-slack-token}, siem: {type: webhook, url: https://siem.example.com/in, secret: the-old-secret-of-24-bytes}}',
   route:
     "{sinks: [soc], routes: [{name: urgent, matchers: ['severity>=high'], sinks: [siem]}, {name: paste, matchers: ['type=paste']}]}",
   retention: '{story: 90d}',
@@ -78,7 +78,7 @@ describe('what is added, removed and changed is named', () => {
 
 describe('a secret', () => {
   test('is seen to change, and told in no way', () => {
-    const sinks = sections.sinks.replace('the-old-secret', 'the-new-secret')
+    const sinks = sections.sinks.replace('the-old-secret-of-24-bytes', 'the-new-secret-of-24-bytes')
     expect(changes({ sinks })).toEqual({ sinks: { changed: ['siem'] } })
   })
 

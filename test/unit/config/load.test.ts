@@ -71,7 +71,7 @@ describe('what is left out has its default', () => {
   test('of Redis, HTTP and the ledger', () => {
     expect(config.redis.url?.reveal()).toBe('redis://127.0.0.1:6379')
     expect(config.redis).toMatchObject({ prefix: 'tocsin', allowUnsafe: false })
-    expect(config.http).toEqual({ host: '127.0.0.1', port: 9464 })
+    expect(config.http).toEqual({ host: '127.0.0.1', port: 9464, hosts: [] })
     const day = 86_400_000
     expect(config.ledger).toEqual({
       dedupeHorizonMs: 90 * day,
@@ -236,7 +236,7 @@ describe('secrets', () => {
     const { config } = load(
       fileWith({
         account: 'api_key: the-api-key\n    proxy: http://u:the-proxy-password@proxy.example',
-        sinks: `${webhook}    secrets: [the-new-secret, the-old-secret]`,
+        sinks: `${webhook}    secrets: [the-new-secret-of-24-bytes, the-old-secret-of-24-bytes]`,
         top: 'redis:\n  url: redis://:the-redis-password@127.0.0.1',
       }),
     )
@@ -244,7 +244,10 @@ describe('secrets', () => {
     expect(printed).not.toMatch(/the-(api|proxy|new|old|redis|slack)/)
     expect(config.sinks[1]).toMatchObject({ type: 'webhook' })
     const secrets = config.sinks[1]?.type === 'webhook' ? config.sinks[1].secrets : []
-    expect(secrets.map((secret) => secret.reveal())).toEqual(['the-new-secret', 'the-old-secret'])
+    expect(secrets.map((secret) => secret.reveal())).toEqual([
+      'the-new-secret-of-24-bytes',
+      'the-old-secret-of-24-bytes',
+    ])
   })
 })
 
@@ -314,7 +317,9 @@ describe('the hash names what happens to events', () => {
       .replace('    identifier_group: 7\n', '')
       .replace('    type: events', '    identifier_group: 7\n    type: events')
     expect(load(same).hash).toBe(base)
-    expect(load(fileWith({ sinks: `${webhook}    secret: abc` })).hash).toBe(base)
+    expect(load(fileWith({ sinks: `${webhook}    secret: a-secret-of-24-bytes-abc` })).hash).toBe(
+      base,
+    )
   })
 
   test.each([
@@ -348,7 +353,10 @@ describe('warnings', () => {
       'sinks.siem: no route names it, so nothing goes there',
     ])
     expect(
-      warningsOf({ sinks: `${webhook}    secret: abc`, route: '  routes: [{ sinks: [siem] }]' }),
+      warningsOf({
+        sinks: `${webhook}    secret: a-secret-of-24-bytes-abc`,
+        route: '  routes: [{ sinks: [siem] }]',
+      }),
     ).toEqual([])
   })
 

@@ -74,7 +74,8 @@ route:
 
 describe('what is allowed and probably not meant', () => {
   test('a sink that only shadow routes name, directly or from above', () => {
-    const sinks = "  siem: { type: webhook, url: 'https://siem.example.com', secret: abc }\n"
+    const sinks =
+      "  siem: { type: webhook, url: 'https://siem.example.com', secret: a-secret-of-24-bytes-abc }\n"
     const route = (stage: string): string =>
       `${sinks}route: { sinks: [soc], routes: [{ stage: ${stage}, routes: [{ sinks: [siem] }] }] }`
     expect(warningsOf(route('shadow'))).toEqual([

@@ -1,0 +1,45 @@
+/** A folder that others may write to may hold a false server, or links that lead into other files. */
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { holdRedis } from '../../src/redis/embedded/embedded-redis.ts'
+import { silent } from '../support/ledger.ts'
+
+const strangers: [string, (home: string) => void, RegExp][] = [
+  [
+    'that others may enter',
+    (home) => chmodSync(home, 0o777),
+    /others may enter it \(mode 777\); run: chmod 700/,
+  ],
+]
+if (process.getuid?.() === 0) {
+  strangers.push([
+    'of another user',
+    (home) => chownSync(home, 65_534, 65_534),
+    /it belongs to user 65534, and this is user 0; name a folder of your own/,
+  ])
+}
+
+test.each(strangers)(
+  'a server in a folder %s is not joined, and the folder is named',
+  async (_whose, open, words) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tocsin-stranger-'))
+    const home = join(folder, 'data')
+    mkdirSync(home)
+    open(home)
+    let joined = 0
+    const server = createServer(() => (joined += 1)).listen(join(home, 'redis.sock'))
+    await new Promise((resolve) => server.once('listening', resolve))
+    try {
+      const held = holdRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, silent)
+      await expect(held).rejects.toThrow(words)
+      await expect(held).rejects.toThrow(`redis.embedded: the Redis in ${home}`)
+      expect(joined).toBe(0)
+    } finally {
+      await new Promise((resolve) => server.close(resolve))
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)
