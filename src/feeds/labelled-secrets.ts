@@ -121,7 +121,7 @@ function nameBefore(text: string, separatorAt: number): Name | null {
 }
 
 const farName =
-  /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: [^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
+  /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: (?!where )[^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
 function nameFarBefore(text: string, separatorAt: number): Name | null {

@@ -147,7 +147,10 @@ const dumpLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
 /** Of JSON, where the label tells the secret from the login. */
 const labelledRecord = /^\s*[[{].*"(?:pass|passw|password|passwd|pwd|pw|secret)"\s*:/iu
-const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}[ \t]*$/u
+const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}(?:\/[^\s:;|]*)?[ \t]*$/u
+/** MAC and IPv6. */
+const machineAddress =
+  /^[ \t]*(?:(?:[\da-f]{2}:){5}[\da-f]{2}|(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?=[\da-f:]{0,40}::)[\da-f:]{3,40})[ \t]*$/iu
 const commonUsers =
   /^(?:admin|administrator|administrador|root|user|test|guest|postgres|mysql|sa|oracle|ubuntu|pi|support|operator|service|tomcat|manager|cisco|ftpuser|backup|demo)$/iu
 const portRecord = /^[^\s:]{1,255}:\d{2,5}:[^\s:]{1,100}:[^\s:]{1,100}:(.+)$/u
@@ -164,7 +167,7 @@ function lineSpans(text: string, isDump: boolean): Span[] {
       site === null && !labelledRecord.test(value)
         ? ((isDump ? dumpLine : bareLine).exec(value) ?? [])
         : []
-    if (secret !== '' && !hostAndPort.test(value) && !isFormat(user, secret)) {
+    if (secret !== '' && !isMachine(value) && !isFormat(user, secret)) {
       const from = at + before.length
       bare.push({
         span: { from, to: from + secret.trimEnd().length },
@@ -211,8 +214,15 @@ function siteSecret(line: string): string | null {
   return /^\d{1,5}$/u.test(secret) && /^\s*[^\s/]+:\d+:/u.test(line) ? null : secret.trimEnd()
 }
 
+/** What stands before the colon of a digest, an address or a link. */
+const notLogins = /^(?:md5|sha-?\d{1,3}|imphash|ssdeep|tlsh|mailto|tel|urn|magnet)$/iu
+function isMachine(line: string): boolean {
+  return hostAndPort.test(line) || machineAddress.test(line)
+}
+
 /** `login:password` tells how a list is written; `Title:words` and `Host:name` hold no secret. */
 function isFormat(user: string, secret: string): boolean {
+  if (notLogins.test(user) || (/^[a-z]$/iu.test(user) && /^[\\/]/u.test(secret))) return true
   const label = labelAt([user])
   if (label !== null && label.kind !== 'context') return true
   if (label !== null && !commonUsers.test(user)) return true

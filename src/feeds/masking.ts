@@ -166,7 +166,14 @@ export function maskHighlights(
  * left out.
  */
 export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): EventDetail {
-  return maskObject(data, { ...top(), treatment: treatmentOfEvent(uid) })
+  const [index = '', source = ''] = uid.split('/')
+  const dump = isDump(`${index} ${source}`)
+  return maskObject(data, { ...top(), treatment: treatmentOfEvent(uid), dump })
+}
+
+/** Whether type or source tell of a combolist or a stealer log, where a bare `user:secret` is what it looks like. */
+export function isDump(about: string): boolean {
+  return /stealer|credential|combo|(?<!ransom)leak/iu.test(about)
 }
 
 /** The index of an event's uid is its kind. */
@@ -180,11 +187,12 @@ export function maskSecrets(value: unknown): unknown {
 }
 
 function top(): Place {
-  return { treatment: 'shown', depth: 0, budget: { left: detailLimits.all } }
+  return { treatment: 'shown', dump: false, depth: 0, budget: { left: detailLimits.all } }
 }
 
 interface Place {
   treatment: Treatment
+  dump: boolean
   depth: number
   budget: { left: number }
 }
@@ -198,10 +206,10 @@ function maskValue(value: unknown, place: Place): unknown {
   return Array.isArray(value) ? maskArray(value, below) : maskObject(value, below)
 }
 
-function maskString(text: string, { treatment, budget }: Place): string {
+function maskString(text: string, { treatment, dump, budget }: Place): string {
   const room = Math.min(detailLimits.text, budget.left)
   budget.left -= Math.min(text.length, room)
-  return maskLeaf(cut(text, room), treatment)
+  return maskLeaf(cut(text, room), treatment, dump)
 }
 
 function maskNumber(value: number, { treatment, budget }: Place): number | string {

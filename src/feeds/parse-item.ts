@@ -9,7 +9,7 @@ import {
   type FieldReader,
   type Members,
 } from './field-reader.ts'
-import { cut, maskHighlights, maskTag, maskText } from './masking.ts'
+import { cut, isDump, maskHighlights, maskTag, maskText } from './masking.ts'
 
 /** What a stored event holds at most, in code units where not in number. */
 const limits = {
@@ -176,7 +176,7 @@ function identifierId(value: unknown): number | null {
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
 }
 
-/** `about` tells a combolist or a stealer log, where a bare `user:secret` line is what it looks like. */
+/** `about`: type and source. */
 function highlightsOf(
   value: unknown,
   { uid, about }: { uid: string; about: string },
@@ -193,11 +193,7 @@ function highlightsOf(
         .map((extract) => cut(extract, limits.extractRead)),
     ])
     .filter(([, extracts]) => extracts.length > 0)
-  const masked = maskHighlights(
-    Object.fromEntries(kept),
-    /stealer|credential|combo|leak/iu.test(about),
-    uid,
-  )
+  const masked = maskHighlights(Object.fromEntries(kept), isDump(about), uid)
   return Object.fromEntries(
     Object.entries(masked).map(([field, extracts]) => [
       field,

@@ -193,3 +193,12 @@ describe('what comes out is bounded', () => {
     expect(JSON.stringify(maskSecrets(hostile))).toBe('{"__proto__":{"password":"h••••2"},"x":1}')
   })
 })
+
+test('a login that a stealer read badly shows no password in the full event either, which titles quote', () => {
+  const data = { credentials: [{ username: 'joe:hunter22!', url: 'https://sso.acme.example' }] }
+  expect(maskDetail(data, 'stealer_log/lumma/1')).toEqual({
+    credentials: [{ username: 'joe:h••••!', url: 'https://sso.acme.example' }],
+  })
+  const leak = { description: 'Revenue:$45M' }
+  expect(maskDetail(leak, 'ransomleak/lockbit/1')).toEqual(leak)
+})

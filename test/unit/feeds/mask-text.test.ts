@@ -63,6 +63,17 @@ test.each([
   expect(maskText(text)).toBe(text)
 })
 
+test.each([
+  String.raw`C:\Users\joe\AppData\Local\Temp\build.exe`,
+  '00:1A:2B:3C:4D:5E',
+  'fe80::1ff:fe23:4567:890a',
+  'sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  'mailto:joe@acme.example',
+  'acme.example:8443/login',
+])('what tells an infection or its site stays in a dump as well: %j', (text) => {
+  expect(maskText(text, true)).toBe(text)
+})
+
 describe('whoever and wherever stays readable', () => {
   test.each([
     ['login: x password: y z host: w', 'login: x password: •••• host: w'],
