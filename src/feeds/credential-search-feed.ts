@@ -68,26 +68,42 @@ async function searchPage(feed: CredentialSearch, request: FeedRequest): Promise
   const { client, turn, signal } = request
   const free = await isFree(request)
   const isLost = !free && searchedBy(request.walk) === freeSearch
-  const walk = chosen(isLost ? { ...request.walk, cursor: null } : request.walk, free)
+  const walk = chosen(isLost ? fromItsBeginning(request.walk) : request.walk, free)
   const asked = { body: bodyWithCursor<WireCredentialSearchBody>(walk), turn, signal }
   if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), walk }
   try {
     return { ...(await client.searchAstpCredentials(asked)), walk }
   } catch (error) {
-    const isRefused = error instanceof ServiceError && isNotThere(error)
-    if (isRefused)
-      await client.capabilities.demote(freeSearch, `the service answers ${error.status}`)
+    if (error instanceof ServiceError && isNotThere(error)) {
+      // it may be a gateway's: asked again in an hour, it is settled
+      const why = `the service answers ${error.status}`
+      await client.capabilities.demote(freeSearch, why, { briefly: true })
+    }
     throw error // the next turn searches the other way, if it may
   }
 }
 
-/** Asked once by a page of one, and again when the account's memory fades. */
+function fromItsBeginning({ passed: _circle, ...walk }: Walk): Walk {
+  return { ...walk, cursor: null }
+}
+
+/**
+ * Asked once by a page of one, and again when the account's memory fades. Where that fails nothing is learned,
+ * and the search that every account has is used meanwhile.
+ */
 async function isFree({ client, walk, turn, signal }: FeedRequest): Promise<boolean> {
   if (walk.cursor !== null && searchedBy(walk) !== freeSearch) return false
   const body = { ...(walk.body as unknown as WireCredentialSearchBody), size: 1 }
-  return client.capabilities.find(freeSearch, () =>
-    client.searchAstpCredentials({ body, turn, signal }),
-  )
+  try {
+    return await client.capabilities.find(freeSearch, () =>
+      client.searchAstpCredentials({ body, turn, signal }),
+    )
+  } catch (error) {
+    const isFailure =
+      error instanceof ServiceError && ['unavailable', 'timeout'].includes(error.reason)
+    if (isFailure && !signal.aborted) return false
+    throw error
+  }
 }
 
 function searchedBy({ notes }: Walk): unknown {

@@ -21,7 +21,7 @@ export interface Capabilities {
   /** `briefly`: what is not certain is remembered for an hour. */
   note(name: string, has: boolean, options?: { briefly?: boolean }): Promise<void>
   /** Takes back what was noted as there, and says so in the log: `why` completes "…, because". */
-  demote(name: string, why: string): Promise<void>
+  demote(name: string, why: string, options?: { briefly?: boolean }): Promise<void>
   /**
    * Whether it is there: from memory, else by `ask`, a read. A refusal by 403, 404 or 405 means no, and
    * is remembered. An answer that makes no sense is not believed: no for an hour, with a warning. Any
@@ -64,8 +64,8 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
     read,
     note: (name, has, { briefly = false } = {}) =>
       write(name, has, briefly ? doubtedMs : rememberedMs),
-    async demote(name, why) {
-      await write(name, false, rememberedMs)
+    async demote(name, why, { briefly = false } = {}) {
+      await write(name, false, briefly ? doubtedMs : rememberedMs)
       logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
     },
     async find(name, ask) {

@@ -271,6 +271,34 @@ describe('where the account has the search without a quota', () => {
     expect(await known()).toBe(5)
   })
 
+  test.each([500, 504])(
+    'a search that fails (%i) when it is asked for holds no credential back',
+    async (status) => {
+      await begin({ organizations: everything })
+      const mend = rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status })
+      add(5)
+      await rig.toEnd(feed)
+      expect(await known()).toBe(5)
+      mend()
+      paths()
+      await rig.toEnd(feed)
+      expect(paths()).toContain(astpPath) // it is asked for again: nothing was learned
+    },
+  )
+
+  test('one refusal of what had worked, a gateway’s perhaps, does not cost quota for 30 days', async () => {
+    const others = await tests.redis.keys('*capability*')
+    await begin({ organizations: everything })
+    add(5)
+    await rig.toEnd(feed)
+    rig.sandbox.faults.add({ on: '/astp/*', effect: 'status', status: 403, times: 1 })
+    expect((await rig.turn(feed)).status).toBe('failed')
+    const names = await tests.redis.keys('*capability*')
+    const [own = ''] = names.filter((name) => !others.includes(name))
+    expect(await tests.redis.get(own)).toMatch(/^0 /)
+    expect(await tests.redis.pttl(own)).toBeLessThanOrEqual(3_600_000)
+  })
+
   test('a cursor of one search never goes to the other: a window begins again where the permission is lost', async () => {
     await begin({ organizations: everything })
     add(250)
