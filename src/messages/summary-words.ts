@@ -37,7 +37,8 @@ export function kindNote(summary: Summary, timeIn: TimeIn): string[] {
   if (undelivered !== undefined) return [undeliveredNote(undelivered)]
   if (kind === 'backlog') {
     const of = byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''
-    return [`First poll${of}: what was there already. New events come on their own from now on.`]
+    const found = 'by a first poll, or by reading again (late arrivals, a changed filter, a rewind)'
+    return [`Backlog${of}: found ${found}. What is new comes on its own.`]
   }
   if (kind === 'held') return ['Held during quiet hours, which are over.']
   if (kind === 'storm') return ['Too many to be told one by one, so they come together.']
@@ -62,7 +63,7 @@ function opening({ kind, total, byFeed, undelivered }: Summary): string {
     case 'digest':
       return `${total} new ${events}`
     case 'backlog':
-      return `First poll${byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''}: ${total} ${events}`
+      return `Backlog${byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''}: ${total} ${events}`
     case 'held':
       return `${total} held ${events}`
     case 'storm':

@@ -72,7 +72,7 @@ describe.concurrent('the demo', () => {
     expect([dead, unaccounted]).toEqual([0, 0])
     expect(late).toBe(1)
     expect(first.text).toMatch(/^messages slack .*first poll.*, email .*\d digests?\), webhook /m)
-    expect(first.text).toMatch(/ slack .*First poll of feed staff: \d+ events/)
+    expect(first.text).toMatch(/ slack .*Backlog of feed staff: \d+ events/)
     expect(first.text).toContain(join(folder, 'tocsin.yaml'))
 
     const second = await run('--for', '6s', '--folder', folder, '--output', 'json')

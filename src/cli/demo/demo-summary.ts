@@ -22,7 +22,7 @@ const forms: readonly [SummaryKind, RegExp][] = [
     /^Digest .*?: (?:\d[^;]* already sent[^;]*?, )?(?:nothing (?:else )?new|(?<count>\d+) (?:new )?events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
   ],
   ['group', new RegExp(String.raw`${tag}(?<count>\d+) new events?\b`)],
-  ['backlog', new RegExp(String.raw`${tag}First poll(?: of feed \S+)?: (?<count>\d+) events?\b`)],
+  ['backlog', new RegExp(String.raw`${tag}Backlog(?: of feed \S+)?: (?<count>\d+) events?\b`)],
   ['held', new RegExp(String.raw`${tag}(?<count>\d+) held events?\b`)],
   ['storm', new RegExp(String.raw`${tag}(?<count>\d+) events? at once\b`)],
 ]

@@ -75,7 +75,7 @@ describe('the title', () => {
   })
 
   test.each([
-    ['backlog', 'First poll of feed brand: 3 events: 1 critical, 2 high'],
+    ['backlog', 'Backlog of feed brand: 3 events: 1 critical, 2 high'],
     ['held', '3 held events: 1 critical, 2 high — stealer logs of feed brand'],
     ['storm', '3 events at once: 1 critical, 2 high — stealer logs of feed brand'],
   ] as const)('of a %s says so, and a note says why', (kind, title) => {
