@@ -175,8 +175,15 @@ function wholeNotes(state: ReadState, { matchedNowMs }: RescanWorld): RescanNote
 }
 
 /** When the last whole rescan began; before the first one, when the feed was first polled. */
-function lastWholeMs({ startMs }: PolledFeed, { sweep, floorMs, rescans }: FeedState): number {
-  return sweep.walk?.startedAtMs ?? rescans.firstPollMs ?? floorMs + startMs
+function lastWholeMs({ startMs }: PolledFeed, state: FeedState): number {
+  const { sweep, floorMs, rescans, nowMs } = state
+  const firstPollMs = rescans.firstPollMs ?? floorMs + startMs
+  return past(sweep.walk?.startedAtMs, nowMs) ?? past(firstPollMs, nowMs) ?? 0
+}
+
+/** A time that is yet to come was written while the clock was ahead, and says nothing. */
+function past(ms: number | undefined, nowMs: number): number | undefined {
+  return ms !== undefined && ms <= nowMs ? ms : undefined
 }
 
 /**
@@ -202,7 +209,8 @@ function dueRung(
     const isOfPlace = windowMs <= longestRecentMs === (place === 'recent')
     if (everyMs === undefined || !isOfPlace) continue
     // a tail that begins anew puts no window off
-    const atMs = (state.rescans.rungMs[rung] ?? state.walk.startedAtMs) + everyMs
+    const readMs = past(state.rescans.rungMs[rung], state.nowMs)
+    const atMs = (readMs ?? past(state.walk.startedAtMs, state.nowMs) ?? 0) + everyMs
     // of those that are due the longest, which counts for the others; else the one that is due first
     const isBetter = atMs <= state.nowMs || atMs < (best?.atMs ?? Infinity)
     if (isBetter) best = { rung, windowMs, atMs }

@@ -383,6 +383,7 @@ local result = cjson.encode(answer)
 redis.call('HSET', feed, of('seq'), ask.seq + 1, of('cid'), ask.cid, of('result'), result,
   of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
+  redis.call('HDEL', feed, 'rewound') -- the fence says that this walk knew of it
   redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
   if ended then
     redis.call('HSET', feed, 'caught_up', ask.requested)

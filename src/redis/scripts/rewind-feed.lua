@@ -6,6 +6,8 @@
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
-redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', now)
+local walk = redis.call('HGET', feed, 'walk')
+local begun = walk and cjson.decode(walk).startedAtMs or 0 -- the clock may have been ahead then
+redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', math.max(now, begun + 1))
 redis.call('HINCRBY', feed, 'seq', 1)
 return ARGV[2]

@@ -190,6 +190,33 @@ test('a rewind finds what was missed also where no sweep reads it, as a summary'
   expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
 })
 
+test.each([
+  ['ahead when a feed was rewound', 24 * hourMs],
+  ['set back before a feed was rewound', -24 * hourMs],
+])(
+  'what is new is told, and what is missed found, though Redis’ clock was %s',
+  async (_when, byMs) => {
+    await begin({ endMode: 'empty' })
+    const short = { startMs: 24 * hourMs, sweep: { everyMs: hourMs, backMs: 48 * hourMs } }
+    rig.sandbox.addEvents(3)
+    await rig.toEnd(aFeed(short))
+    const name = rig.book.key('feed', 'brand')
+    const { walk } = await openFeed(rig.book, 'brand', startMs)
+    if (byMs < 0) {
+      const ahead = { ...walk, startedAtMs: Date.now() - byMs }
+      await tests.redis.hset(name, 'walk', JSON.stringify(ahead))
+    }
+    await rewindFeed(rig.book, 'brand', Date.now() - 72 * hourMs)
+    if (byMs > 0) await tests.redis.hset(name, 'rewound', Date.now() + byMs)
+    const missed = rig.sandbox.addEvent({ createdAtMs: Date.now() - 60 * hourMs })
+    rig.sandbox.addEvents(25)
+    await rig.toEnd(aFeed(short))
+    await rig.turn(aFeed(short), 'sweep')
+    expect(await known()).toContain(missed.uid)
+    expect(await known()).toHaveLength(29)
+  },
+)
+
 test('a rewound feed of credentials comes as a summary too, not one by one', async () => {
   const summarised = await beginSummarising()
   const staff = aCredentialFeed({ startMs: 24 * hourMs })

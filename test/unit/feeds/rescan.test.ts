@@ -216,6 +216,16 @@ describe('the ladder', () => {
     expect(begun(week, state)).toMatchObject({ place: 'recent', walk: { cursor: null } })
   })
 
+  test('does not wait for a time that was written while the clock was ahead, nor does a sweep', () => {
+    const ahead = ladderRead(-dayMs, week)
+    const late = { ...ahead, firstPollMs: nowMs + dayMs }
+    const before = aState({ rescans: late }, week)
+    const state = { ...before, walk: { ...before.walk!, startedAtMs: nowMs + dayMs } }
+    expect(begun(week, state).place).toBe('recent')
+    const sweep = { ...state.sweep, walk: state.walk, isDone: true }
+    expect(sweepDueMs(week, { ...state, sweep })).toBeLessThanOrEqual(nowMs)
+  })
+
   test('is not climbed by feeds whose pages cost quota or that take no times', () => {
     expect(next(aCredentialFeed() as never, aState())).toBeUndefined()
   })
