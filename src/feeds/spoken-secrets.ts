@@ -26,7 +26,7 @@ const command = [
   /\b(?:NetworkCredential|UsernamePasswordCredentials|PasswordAuthentication|HTTPBasicAuth|login)\s?\(\s?["'][^"'\n]{1,100}["'],\s?["']((?:[^"'\\\n]|\\.){1,200})["']/gu,
   /\bConvertTo-SecureString\s(?:-String\s)?["']?([^\s"'$-][^\s"']{2,200})/giu,
   /\bsnmp-server community (\S{1,100})/giu,
-  /(?<![\p{L}\p{N}_/.-])(?:admin|administrator|administrador|root|sa|postgres|oracle)\s?\/\s?(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[!@#$*^])([\p{L}\p{N}][^\s/]{4,60})(?=[\s,;)]|$)/giu,
+  /(?<![\p{L}\p{N}_/.-])(?:admin|administrator|administrador|root|sa|postgres|oracle)\s?[:/]\s?(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[!@#$*^])([\p{L}\p{N}][^\s/]{4,60})(?=[\s,;)]|$)/giu,
   /^[ \t]*(?:password|passwort|kennwort|contraseña|senha|mot de passe|пароль|wachtwoord)[ \t]*\r?\n[ \t]*(?=\S{0,60}\d|\S{0,60}[!#$%^&*])(\p{L}\S{4,60})[ \t]*$/gimu,
   /\blogin\s\S{1,100}\s+password\s(\S{1,200})/giu,
   /\bAUTH (?:PLAIN|LOGIN|\w+)? ?([A-Za-z0-9+/]{16,400}={0,2})(?![\w/])/gu,

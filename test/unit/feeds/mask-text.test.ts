@@ -189,6 +189,7 @@ test.each([
   ],
   ['snmp-server community pr1vateRW RW', 'snmp-server community p••••W RW'],
   ['domain admin: admin / Str0ng!Pass (citrix)', 'domain admin: admin / S••••s (citrix)'],
+  ['selling admin:Hunter!22 @ vpn.example', 'selling admin:H••••2 @ vpn.example'],
   ['user\njoe@a.example\npassword\nHunter!22', 'user\njoe@a.example\npassword\nH••••2'],
   ['GITHUB_PAT=ghx_notprefix_998877', 'GITHUB_PAT=g••••7'],
   ['client-key-data: LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVk=', 'client-key-data: L••••='],
