@@ -111,7 +111,10 @@ interface StolenLogins {
   facts: (Fact | null)[]
 }
 
-/** What matched, else of the full event the logins that are ours, else its first ones. */
+/**
+ * What matched, and of the full event the logins that are ours, since an item shows few of them; where
+ * nothing matched and none is ours, its first ones.
+ */
 function stolenLogins(subject: Subject): StolenLogins {
   const { fields } = subject
   const matched = {
@@ -120,7 +123,10 @@ function stolenLogins(subject: Subject): StolenLogins {
     password: fields.matched('password')[0] ?? null,
   }
   const hasMatched = matched.accounts.length + matched.sites.length > 0
-  const { accounts, sites, password } = hasMatched ? matched : loginsInDetail(subject)
+  const inDetail = loginsInDetail(subject, { oursOnly: hasMatched })
+  const accounts = [...new Set([...matched.accounts, ...inDetail.accounts])]
+  const sites = [...new Set([...matched.sites, ...inDetail.sites])]
+  const { password } = hasMatched ? matched : inDetail // of the account that is named first
   const site = firstOf([...new Set(sites.map(hostIn))])
   return {
     headline: joined([firstOf(accounts), site], ' at '),
@@ -137,7 +143,10 @@ function siteNames({ fields }: Subject): string[] {
 }
 
 /** Of the older full event: `credentials[{url, username, password, application}]`. */
-function loginsInDetail({ event, fields }: Subject): {
+function loginsInDetail(
+  { event, fields }: Subject,
+  { oursOnly }: { oursOnly: boolean },
+): {
   accounts: string[]
   sites: string[]
   password: string | null
@@ -150,7 +159,7 @@ function loginsInDetail({ event, fields }: Subject): {
   const ours = event.identifiers.map(({ name }) => name.toLowerCase()).filter((name) => name !== '')
   const isOurs = (login: { account: string; site: string }): boolean =>
     ours.some((name) => `${login.account} ${login.site}`.toLowerCase().includes(name))
-  const chosen = logins.some(isOurs) ? logins.filter(isOurs) : logins
+  const chosen = oursOnly || logins.some(isOurs) ? logins.filter(isOurs) : logins
   const distinct = (values: string[]): string[] => [...new Set(values.filter((one) => one !== ''))]
   return {
     accounts: distinct(chosen.map(({ account }) => account)),

@@ -111,6 +111,18 @@ test('the first fact of a stealer log is the stolen account, then its login page
   )
 })
 
+test('a stealer log with 30 of our accounts does not read as five, all that an item keeps, once the full event is there', () => {
+  const accounts = Array.from({ length: 30 }, (_, at) => `u${at}@acme.com`)
+  const sample = {
+    uid: 'stealer_log/lumma/1',
+    highlights: { 'credentials.username': accounts },
+    sees: { what: '', whose: '', where: '' },
+  }
+  const others = [{ username: 'bob@other.example', url: 'https://other.example' }]
+  const credentials = [...others, ...accounts.map((username) => ({ username }))]
+  expect(show(sample, { detail: { credentials } }).title).toMatch(/u0@acme\[\.\]com and 29 more/u)
+})
+
 test('where nothing matched but the type, the title still says where and by which feed', () => {
   const { title } = show({ uid: 'bot/russian_market/1', sees: { what: '', whose: '', where: '' } })
   expect(title).toBe('Bot for sale: acme[.]com at russian_market')
