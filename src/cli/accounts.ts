@@ -68,7 +68,7 @@ async function lookOnce({ terminal, clock, stop }: Context, ledger: OpenLedger):
     },
   })
   terminal.progress('')
-  if (!isDone) {
+  if (!isDone && !stop.aborted) {
     terminal.complain(
       'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
     )
