@@ -32,7 +32,7 @@ http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 10, basic: 10}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, start: 7d, filters: {severity: [${severities}]}}}
 sinks:
-  soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, digest: {schedule: '0 3 29 2 *', timezone: UTC, immediate: high}}
+  soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true}
 route: {sinks: [soc]}
 `
 }
