@@ -6,7 +6,7 @@ import { noteMatchRefused } from './match-time.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import type { RescanPlace } from './rescan.ts'
-import { isInCircle, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
+import { isInCircle, isReadBehind, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
 
 export interface FetchedPage extends FeedPage {
   /** The walk that the page belongs to; a new one where the stored one could not go on. */
@@ -83,5 +83,6 @@ function circle(): ServiceError {
 function sayReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Walk): void {
   if (reason === 'first' || reason === 'again') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
-  logger.warn({ feed: feed.name, reason }, 'a new walk begins; what lies behind it is read again')
+  const rest = isReadBehind(feed) ? '; what lies behind it is read again' : ''
+  logger.warn({ feed: feed.name, reason }, `a new walk begins${rest}`)
 }

@@ -8,6 +8,7 @@ import { sweepDueMs } from '../../../src/feeds/rescan.ts'
 import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { advance, isInCircle, walkFor } from '../../../src/feeds/walk.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
@@ -161,11 +162,15 @@ test('a sweep does not go on below or above a floor that was moved', async () =>
 })
 
 /** Every event goes to sink soc; remembers which came as a summary. */
-async function beginSummarising(sandbox: SandboxOptions = {}): Promise<Map<string, boolean>> {
+async function beginSummarising(lines: string[] = []): Promise<Map<string, boolean>> {
   const summarised = new Map<string, boolean>()
   rig = await startFeedRig({
     tests,
-    sandbox: { endMode: 'empty', ...sandbox },
+    sandbox: { endMode: 'empty' },
+    logger: createLogger({
+      level: 'warn',
+      destination: { write: (line: string) => void lines.push(line) },
+    }),
     plan: ({ uid }, _feed, { isBacklog }) => {
       summarised.set(uid, isBacklog)
       return {
@@ -178,7 +183,8 @@ async function beginSummarising(sandbox: SandboxOptions = {}): Promise<Map<strin
 }
 
 test('a rewind finds what was missed also where no sweep reads it, as a summary', async () => {
-  const summarised = await beginSummarising()
+  const lines: string[] = []
+  const summarised = await beginSummarising(lines)
   const tailOnly = aFeed({ startMs, sweep: undefined })
   rig.sandbox.addEvents(25)
   await rig.toEnd(tailOnly)
@@ -188,6 +194,8 @@ test('a rewind finds what was missed also where no sweep reads it, as a summary'
   await rig.toEnd(tailOnly)
   expect(await known()).toEqual(uidsOf(rig.sandbox.events()))
   expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
+  expect(lines.join('')).toContain('a new walk begins')
+  expect(lines.join('')).not.toContain('read again') // nothing lies behind it
 })
 
 test.each([
