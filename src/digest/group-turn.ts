@@ -62,10 +62,7 @@ export function tellSuppressed(
   }
 }
 
-/**
- * Longer than an event waits for its details: those of a first poll that come after its summary come
- * together too.
- */
+/** What the pages of so long after a summary find comes together too. */
 const backlogIntervalMs = 30_000
 
 /** What said something listens for an interval; a digest's and a mute's end with their message. */

@@ -81,7 +81,8 @@ async function ignoresFilter(
 ): Promise<boolean> {
   const future = { fromMs: nowMs + 365 * dayMs, toMs: nowMs + 366 * dayMs }
   try {
-    return await hasItems(options, turn, typeOf(turn.feed).matchBody?.(turn.feed, future))
+    const asked = typeOf(turn.feed).matchBody?.(turn.feed, future)
+    return (await hasItems(options, turn, asked)) === true
   } catch (error) {
     if (saysNo(error)) return true
     throw error
@@ -109,16 +110,18 @@ export async function noteMatchRefused(
   await capabilities?.(feed.account).demote(capabilityName(feed), why)
 }
 
-/** An empty page is not yet the end. */
-const mostEmptyPages = 5
+/** A page without what is looked for is not yet the end. */
+const mostPages = 5
 
+/** undefined: not on the first pages. */
 async function hasItems(
   { client, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs }: PollTurn,
   body: Record<string, unknown> = {},
-): Promise<boolean> {
+  isWanted: (item: unknown) => boolean = () => true,
+): Promise<boolean | undefined> {
   let walk: Walk = { fingerprint: '', body, cursor: null, reason: 'again', startedAtMs: 0 }
-  for (let empty = 0; empty < mostEmptyPages; empty += 1) {
+  for (let read = 0; read < mostPages; read += 1) {
     const { page } = await typeOf(feed).fetch(feed, {
       client: client(feed.account),
       walk,
@@ -126,12 +129,12 @@ async function hasItems(
       signal,
       nowMs: clock.now(),
     })
-    if (page.items.length > 0) return true
+    if (page.items.some(isWanted)) return true
     const moved = advance(walk, page)
     if (!moved.hasMore) return false
     walk = moved.walk
   }
-  return false
+  return undefined
 }
 
 /**
@@ -173,27 +176,44 @@ async function doubt(
 }
 
 /**
- * What a scan of the whole window finds new although the filter should have shown it proves that the
- * filter is not to be relied on: from then on the account is read by the ladder.
+ * What a scan of the whole window finds new, though it was matched in time that was read by match time, and
+ * which the filter does not show even now, proves that the filter is not to be relied on: from then on the
+ * account is read by the ladder. What it does show has come into the feed since, as by a raised severity.
  */
 export async function doubtMatchTime(
   options: PollerOptions,
-  feed: PolledFeed,
-  state: FeedState,
+  turn: PollTurn,
+  { floorMs }: FeedState,
   found: { walk: Walk; newEvents: readonly RoutedEvent[] },
 ): Promise<void> {
+  const { feed } = turn
   const { kind, matchedToMs } = readNotes(found.walk)
   if (kind !== 'whole' || matchedToMs === undefined) return
-  const missed = found.newEvents.find(({ event: { createdAtMs, matchedAtMs } }) => {
-    // of one that does not say when it was matched, it may have been a moment ago
-    const visibleMs = matchedAtMs ?? (createdAtMs ?? Infinity) + inexactMs
-    return visibleMs >= state.floorMs && visibleMs < matchedToMs
-  })
-  if (!missed) return
-  const { uid } = missed.event
-  await doubt(
-    options,
-    feed,
-    `feed ${feed.name} was shown ${uid} by its creation, and not by its match time`,
-  )
+  for (const { event } of found.newEvents) {
+    const { uid, matchedAtMs } = event
+    const isRead = matchedAtMs !== null && matchedAtMs >= floorMs && matchedAtMs < matchedToMs
+    if (!isRead || (await isShown(options, turn, { uid, matchedAtMs }))) continue
+    const missed = `feed ${feed.name} was shown ${uid} by its creation, and not by its match time`
+    return doubt(options, feed, missed)
+  }
+}
+
+/** Whether the filter shows an event now; also where that could not be asked. */
+async function isShown(
+  options: PollerOptions,
+  turn: PollTurn,
+  { uid, matchedAtMs }: { uid: string; matchedAtMs: number },
+): Promise<boolean> {
+  const type = typeOf(turn.feed)
+  const around = { fromMs: matchedAtMs - 60_000, toMs: matchedAtMs + 60_000 }
+  const isIt = (item: unknown): boolean => {
+    const parsed = type.parse(item, turn.feed)
+    return parsed.ok && parsed.event.uid === uid
+  }
+  try {
+    return (await hasItems(options, turn, type.matchBody?.(turn.feed, around), isIt)) !== false
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    return true
+  }
 }

@@ -103,7 +103,8 @@ local function send_on(event, item, n, candidate)
     item.ug = candidate.g.urgent or nil
     open_gathering(candidate.g)
   end
-  if event.dt then
+  -- a summary of a backlog shows titles: it does not wait for full events
+  if event.dt and not (candidate.g and candidate.g.kind == 'backlog') then
     move(item, 'held')
     item.why = 'detail'
     item.at = now + ask.detail_wait

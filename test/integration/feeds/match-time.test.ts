@@ -94,11 +94,27 @@ test('an event that match time should have shown and did not takes the filter ba
   const key = rig.book.key('feed', 'brand')
   // it was matched within what was read by match time, and only a scan of the whole window shows it
   await tests.redis.hset(key, 'matched', await matchedBefore(-hourMs))
-  const missed = rig.sandbox.addEvent({ createdAtMs: Date.now() - 2 * hourMs })
+  const missed = rig.sandbox.addEvent({
+    createdAtMs: Date.now() - 2 * hourMs,
+    matchedAtMs: Date.now() - hourMs,
+  })
   await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
   expect([...(await rig.records()).keys()]).toContain(missed.uid)
   expect((await capabilities.read(name))?.has).toBe(false)
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+})
+
+test('an event that comes into the feed later, as by a raised severity, takes nothing back', async () => {
+  const capabilities = await begin('honoured')
+  await rig.turn(feed, 'sweep')
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
+  const matchedAtMs = Date.now() - hourMs
+  const given = { createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs }
+  const raised = rig.sandbox.addEvent(given)
+  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  expect([...(await rig.records()).keys()]).toContain(raised.uid)
+  expect((await capabilities.read(name))?.has).toBe(true)
+  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
 })
 
 /** From now on every request that filters by match time fails so. */
