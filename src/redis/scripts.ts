@@ -14,7 +14,7 @@ export interface Script {
 
 const folder = new URL('./scripts/', import.meta.url)
 
-/** Read once, at the start: a process that has run out of descriptors goes on with what it holds. */
+/** The daemon's own, read once: a process that has run out of descriptors goes on with what it holds. */
 const texts = new Map(
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
@@ -33,8 +33,7 @@ export function loadScript(name: string): Script {
 }
 
 function readWithIncludes(file: string): string {
-  const text = texts.get(file)
-  if (text === undefined) throw new Error(`no script ${file}`)
+  const text = texts.get(file) ?? readFileSync(new URL(file, folder), 'utf8')
   return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
 }
 

@@ -9,7 +9,7 @@ export const operators = {
   webhookPath: 'TapirPathToken99',
   webhookQuery: 'GibbonQueryToken77',
   signingSecret: 'whsec_TWFuYXRlZU1hbmF0ZWVNYW5hdGVlTWFuYXRlZQ==',
-  rotatedSecret: 'Manatee rotated secret',
+  rotatedSecret: 'Manatee rotated secret 1213',
   smtpPassword: 'Ocelot p@ss/word:66',
   proxyPassword: 'Caracal-proxy-31',
   pingPath: 'KinkajouPingToken13',
