@@ -136,13 +136,11 @@ export function isReadAnew(feed: PolledFeed, { walk, isRewound }: FeedState): bo
 /** Where no rescan reads what lies behind a tail, the tail does, as far back as sweeps go. */
 function resumeFrom(feed: PolledFeed, state: FeedState): number {
   const { newestMs, nowMs, floorMs, isBackfilling, walk } = state
-  const { unordered } = typeOf(feed)
   const span = spanOfWindow(feed, walk)
   const isAnew = newestMs === undefined || isReadAnew(feed, state)
   if (isAnew || (span && isBackfilling)) return floorMs
   const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
-  const isReread = feed.sweep !== undefined && !unordered
-  const backMs = isReread ? overlapMs : Math.max(soleOverlapMs, feed.sweep?.backMs ?? 0)
+  const backMs = isReadBehind(feed) ? overlapMs : Math.max(soleOverlapMs, feed.sweep?.backMs ?? 0)
   return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 

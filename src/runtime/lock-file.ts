@@ -51,8 +51,7 @@ export function lockFileOf(path: string): string {
 function lockFiles(path: string): { file: string; number: number }[] {
   const name = basename(path)
   return readdirSync(dirname(path))
-    .filter((file) => file === name || /^\.\d{1,15}$/.test(file.slice(name.length)))
-    .filter((file) => file.startsWith(name))
+    .filter((file) => file.startsWith(name) && /^(\.\d{1,15})?$/.test(file.slice(name.length)))
     .map((file) => ({
       file: join(dirname(path), file),
       number: Number(file.slice(name.length + 1)),
