@@ -117,6 +117,29 @@ test('an event that comes into the feed later, as by a raised severity, takes no
   expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(0)
 })
 
+test('of many that come into the feed at once few are asked for again', async () => {
+  const capabilities = await begin('honoured')
+  await rig.turn(feed, 'sweep')
+  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
+  for (let i = 0; i < 10; i += 1) {
+    const matchedAtMs = Date.now() - hourMs + i * 300_000
+    rig.sandbox.addEvent({ createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs })
+  }
+  const before = rig.sandbox.requests.length
+  await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 7 * dayMs } }), 'sweep')
+  const again = rig.sandbox.requests
+    .slice(before)
+    .filter(({ body }) => JSON.stringify(body ?? {}).includes('materialized_at'))
+  const ofMinutes = again.filter(({ body }) => {
+    const { gte, lte } = (body as { filters: { materialized_at: { gte: string; lte: string } } })
+      .filters.materialized_at
+    return Date.parse(lte) - Date.parse(gte) === 120_000
+  })
+  expect(ofMinutes.length).toBeGreaterThan(0)
+  expect(ofMinutes.length).toBeLessThanOrEqual(2 * 3) // of two pages
+  expect((await capabilities.read(name))?.has).toBe(true)
+})
+
 /** From now on every request that filters by match time fails so. */
 function failMatched(reason: ServiceReason, status?: number): void {
   const { client } = rig.replica
