@@ -5,7 +5,7 @@ import type { Shared } from './shared.ts'
 export interface LeakedSecrets {
   /** undefined where no sink reveals: then a secret is not kept at all. */
   seal?: (account: string, uid: string, secret: string) => string | undefined
-  /** undefined for one that was sealed under another key. */
+  /** undefined for one that was sealed under another key, for another account or another uid. */
   open: (account: string, uid: string, sealed: string) => string | undefined
   /** What stands for a pair of login and secret; undefined where the key cannot be read. */
   pairId: (account: string, parts: readonly string[]) => string | undefined
@@ -13,7 +13,7 @@ export interface LeakedSecrets {
 
 export function buildSecrets({ config, logger }: Pick<Shared, 'config' | 'logger'>): LeakedSecrets {
   const boxes = new Map(
-    config.accounts.map(({ name, apiKey }) => [name, createSecretBox(() => apiKey.reveal())]),
+    config.accounts.map(({ name, apiKey }) => [name, createSecretBox(() => apiKey.reveal(), name)]),
   )
   const told = new Set<string>()
 

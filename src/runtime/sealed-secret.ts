@@ -6,69 +6,95 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 export interface SecretBox {
-  /** `context` names what the secret belongs to, e.g. a uid; it opens under no other. */
+  /** `context` names what the secret belongs to, e.g. a uid; it opens under no other, and for no other owner. */
   seal(clear: string, context: string): string
-  /** undefined for what was sealed under another key or context, was changed, or is no seal at all. */
+  /** undefined for what was sealed under another key, owner or context, was changed, or is no seal at all. */
   open(sealed: string, context: string): string | undefined
   /** 24 hex digits that stand for the parts: the same for the same, and nobody without the key can test a guess. */
   digest(parts: readonly string[]): string
 }
 
-/** Of this form and derivation; another one gets another prefix. */
-const prefix = 's1.'
-const label = 'tocsin sealed secret v1'
+/**
+ * What a stored seal begins with names its form and derivation. Form 2 is written. Form 1, of version 0.4
+ * and before, neither hides the secret's length nor names the owner; it is only read.
+ */
+const forms = [
+  { prefix: 's2.', label: 'tocsin sealed secret v2' },
+  { prefix: 's1.', label: 'tocsin sealed secret v1' },
+] as const
+type Form = (typeof forms)[number]
+const [written] = forms
 const digestLabel = 'tocsin secret digest v1'
 /** 96 bits, the nonce that GCM is made for (NIST SP 800-38D, 8.2). */
 const nonceBytes = 12
 const tagBytes = 16
+/** The length of a seal tells no more of its secret than how many of these it takes: passwords take one or two. */
+const paddedToBytes = 64
 
 /**
  * AES-256-GCM under a key derived from `keyText` (the account's API key), which is asked for at each
  * use because its file may change under a running daemon. Where it cannot be read, `seal` throws what
- * it throws and `open` finds nothing.
+ * it throws and `open` finds nothing. `owner` (an account) keeps apart those who share one API key.
  */
-export function createSecretBox(keyText: () => string): SecretBox {
-  let known: { text: string; key: Buffer; digestKey: Buffer } | undefined
+export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
+  let known: { text: string; keys: Map<string, Buffer> } | undefined
 
-  function current(): { key: Buffer; digestKey: Buffer } {
+  function keyFor(label: string): Buffer {
     const text = keyText()
-    if (known?.text !== text) {
-      known = { text, key: keyFrom(text, label), digestKey: keyFrom(text, digestLabel) }
-    }
-    return known
+    if (known?.text !== text) known = { text, keys: new Map() }
+    const key = known.keys.get(label) ?? Buffer.from(hkdfSync('sha256', text, '', label, 32))
+    known.keys.set(label, key)
+    return key
+  }
+
+  /** What a seal is bound to, besides its key. */
+  function boundTo(form: Form, context: string): Buffer {
+    return bytesOf(form === written ? JSON.stringify([owner, context]) : context)
   }
 
   return {
     seal(clear, context) {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', current().key, nonce).setAAD(bytesOf(context))
-      const hidden = Buffer.concat([cipher.update(bytesOf(clear)), cipher.final()])
-      return prefix + Buffer.concat([nonce, cipher.getAuthTag(), hidden]).toString('base64url')
+      const cipher = createCipheriv('aes-256-gcm', keyFor(written.label), nonce)
+      cipher.setAAD(boundTo(written, context))
+      const hidden = Buffer.concat([cipher.update(pad(bytesOf(clear))), cipher.final()])
+      const sealed = Buffer.concat([nonce, cipher.getAuthTag(), hidden])
+      return written.prefix + sealed.toString('base64url')
     },
     open(sealed, context) {
-      const bytes = bytesIn(sealed)
-      if (bytes === undefined) return undefined
+      const form = forms.find(({ prefix }) => sealed.startsWith(prefix))
+      const bytes = form && bytesIn(sealed.slice(form.prefix.length))
+      if (form === undefined || bytes === undefined) return undefined
       const nonce = bytes.subarray(0, nonceBytes)
       const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes)
       const hidden = bytes.subarray(nonceBytes + tagBytes)
       try {
         const options = { authTagLength: tagBytes }
-        const decipher = createDecipheriv('aes-256-gcm', current().key, nonce, options)
-        decipher.setAAD(bytesOf(context)).setAuthTag(tag)
-        return Buffer.concat([decipher.update(hidden), decipher.final()]).toString('utf16le')
+        const decipher = createDecipheriv('aes-256-gcm', keyFor(form.label), nonce, options)
+        decipher.setAAD(boundTo(form, context)).setAuthTag(tag)
+        const opened = Buffer.concat([decipher.update(hidden), decipher.final()])
+        return (form === written ? unpad(opened) : opened).toString('utf16le')
       } catch {
         return undefined
       }
     },
     digest(parts) {
-      const hmac = createHmac('sha256', current().digestKey)
+      const hmac = createHmac('sha256', keyFor(digestLabel))
       return hmac.update(JSON.stringify(parts)).digest('hex').slice(0, 24)
     },
   }
 }
 
-function keyFrom(text: string, purpose: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', text, '', purpose, 32))
+/** One byte 0x80, then zeros (ISO/IEC 7816-4): whatever the secret ends with, its end is found again. */
+function pad(clear: Buffer): Buffer {
+  const padded = Buffer.alloc(Math.ceil((clear.length + 1) / paddedToBytes) * paddedToBytes)
+  clear.copy(padded)
+  padded[clear.length] = 0x80
+  return padded
+}
+
+function unpad(padded: Buffer): Buffer {
+  return padded.subarray(0, padded.lastIndexOf(0x80))
 }
 
 /** UTF-16, because a leaked secret may hold half of a surrogate pair, which UTF-8 would not give back. */
@@ -77,8 +103,7 @@ function bytesOf(text: string): Buffer {
 }
 
 /** undefined for what has not the form: Buffer would skip over letters that are not base64. */
-function bytesIn(sealed: string): Buffer | undefined {
-  const text = sealed.startsWith(prefix) ? sealed.slice(prefix.length) : ''
+function bytesIn(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   const isWhole = bytes.length >= nonceBytes + tagBytes && bytes.toString('base64url') === text
   return isWhole ? bytes : undefined

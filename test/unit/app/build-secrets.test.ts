@@ -35,3 +35,15 @@ test('an API key that cannot be read is told once an account, however many crede
   ])
   expect(lines.join('')).not.toContain('Pangolin')
 })
+
+test('a seal moved to the record of another account or uid does not open, though both have one API key', () => {
+  const config = {
+    accounts: ['one', 'two'].map((name) => ({ name, apiKey: secretFromText('key') })),
+    sinks: [{ reveal: true }],
+  } as unknown as Config
+  const { seal, open } = buildSecrets({ config, logger: createLogger({ level: 'silent' }) })
+  const sealed = seal!('one', 'credential/1', 'Pangolin')!
+  expect(open('one', 'credential/1', sealed)).toBe('Pangolin')
+  expect(open('two', 'credential/1', sealed)).toBeUndefined()
+  expect(open('one', 'credential/2', sealed)).toBeUndefined()
+})

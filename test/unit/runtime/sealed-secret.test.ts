@@ -27,6 +27,46 @@ test('no context but its own opens a seal', () => {
   expect(box.open(box.seal('hunter2', 'credential/1'), 'credential/11')).toBeUndefined()
 })
 
+test('no owner but its own opens a seal, though both have the same key', () => {
+  const [acme, other] = ['acme', 'acme-eu'].map((owner) => createSecretBox(() => 'fw_one', owner))
+  const sealed = acme!.seal('hunter2', 'credential/1')
+  expect(acme!.open(sealed, 'credential/1')).toBe('hunter2')
+  expect(other!.open(sealed, 'credential/1')).toBeUndefined()
+  const [joined, apart] = ['a', 'a","b'].map((owner) => createSecretBox(() => 'fw_one', owner))
+  expect(joined!.open(apart!.seal('hunter2', 'c'), 'b","c')).toBeUndefined()
+})
+
+test('a seal does not tell how long its secret is', () => {
+  const lengths = (clear: string[]): Set<number> =>
+    new Set(clear.map((text) => box.seal(text, 'credential/1').length))
+  expect(lengths(['', 'a', 'hunter2', '\u0000', 'p'.repeat(31)]).size).toBe(1)
+  expect(lengths(['p'.repeat(32), 'p'.repeat(63)]).size).toBe(1)
+  expect(lengths(['p'.repeat(31), 'p'.repeat(32)]).size).toBe(2)
+})
+
+test('what version 0.4.0 sealed still opens, for its own context and key', () => {
+  const ofOld = [
+    ['s1.JCp8W4qhELzhBujG7EIIG4rQwrk3tzx4IVoH_L4uCxdjtLyWzNSljZI5', 'hunter2'],
+    ['s1.wu4546V5ZAvPermRaQI5LFDKPEYpxj87KmEiC5-2t4nJ4TYKyE_1_FSO0rEcZQ', 'h\ud83dunter-ü'],
+  ] as const
+  for (const [sealed, clear] of ofOld) {
+    const owned = createSecretBox(() => 'fw_the-key', 'acme')
+    expect(owned.open(sealed, 'credential/1')).toBe(clear)
+    expect(owned.open(sealed, 'credential/2')).toBeUndefined()
+    expect(createSecretBox(() => 'fw_other').open(sealed, 'credential/1')).toBeUndefined()
+    expect(owned.open(`s2.${sealed.slice(3)}`, 'credential/1')).toBeUndefined()
+  }
+})
+
+test('a seal says its form, so that one cannot be passed off as the older', () => {
+  const sealed = box.seal('hunter2', 'credential/1')
+  expect(sealed).toMatch(/^s2\./)
+  const relabelled = `s1.${sealed.slice(3)}`
+  for (const context of ['credential/1', '["","credential/1"]']) {
+    expect(box.open(relabelled, context)).toBeUndefined()
+  }
+})
+
 test('no seal opens after any one of its characters has changed, or with some added or gone', () => {
   const sealed = box.seal('hunter2', 'credential/1')
   for (let place = 0; place < sealed.length; place += 1) {
@@ -48,6 +88,7 @@ test('what was never sealed opens to nothing and throws nothing', () => {
     fc.property(anyText, (text) => {
       expect(box.open(text, 'credential/1')).toBeUndefined()
       expect(box.open(`s1.${text}`, 'credential/1')).toBeUndefined()
+      expect(box.open(`s2.${text}`, 'credential/1')).toBeUndefined()
     }),
   )
 })
@@ -81,7 +122,7 @@ test('a seal shows nothing of its secret and is never the same twice', () => {
   const seals = Array.from({ length: 100 }, () => box.seal('hunter2', 'credential/1'))
   expect(new Set(seals).size).toBe(100)
   for (const seal of seals) {
-    expect(seal).toMatch(/^s1\.[\w-]+$/)
+    expect(seal).toMatch(/^s2\.[\w-]+$/)
     const bytes = Buffer.from(seal.slice(3), 'base64url')
     expect(bytes.includes('hunter2')).toBe(false)
     expect(bytes.includes(Buffer.from('hunter2', 'utf16le'))).toBe(false)
