@@ -176,6 +176,23 @@ describe('what a feed finds at first', () => {
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 5 })
   })
+
+  test('is told after a quarter of an hour, though the reading does not end', async () => {
+    const rig = await aRig()
+    const page = (from: number) =>
+      takeIn(
+        rig.book,
+        uids(2, from).map((event) => rig.event(event, { isBacklog: true })),
+        { isCaughtUp: false },
+      )
+    await page(0)
+    const [name = ''] = await given.redis.keys(rig.book.key('gather', '*'))
+    await given.redis.hset(name, 'opened', Date.now() - 898_000) // as if it had begun then
+    await page(10)
+    rig.clock.aheadMs = 3_000 // less than the wait for the next page
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 4 })
+  })
 })
 
 describe('what rules keep back', () => {

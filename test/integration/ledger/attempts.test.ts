@@ -137,6 +137,17 @@ test('settled records expire with story and payload; unsettled ones never', asyn
   expect(payload).toBeGreaterThan(0)
 })
 
+test('a settled event that is to go to one more destination keeps story and payload until it went', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  const id = book.digests.recordId('a/b/1')
+  await beginAttempt(book, ref, 't', lease)
+  await settle(book, ref, 't', { outcome: 'delivered' })
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])], { feed: 'another' })
+  const names = [book.key('rec', id), book.key('pay', id)]
+  expect(await Promise.all(names.map((name) => tests.redis.pttl(name)))).toEqual([-1, -1])
+})
+
 test('a dead letter is listed, shown, replayed and counted as both', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
@@ -240,6 +251,45 @@ test('a batch is sealed: its members and their order stay over attempts, and set
     delivered: 3,
     pending: { queued: 1 },
   })
+})
+
+test('a batch that an overtaken attempt did deliver is delivered; its other outcomes change nothing', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1', 'a/b/2'])
+  await beginAttempt(book, ref, 't1', lease)
+  await beginAttempt(book, ref, 't2', lease)
+  expect(await settle(book, ref, 't1', { outcome: 'dead', reason: 'x' })).toEqual({
+    status: 'stale',
+  })
+  expect(await settle(book, ref, 't1', { outcome: 'delivered' })).toEqual({ status: 'settled' })
+  expect(await settle(book, ref, 't2', { outcome: 'retry', atMs: 1 })).toEqual({
+    status: 'already',
+  })
+  expect((await expectConservation(book)).sinks['siem']).toMatchObject({ delivered: 2, dead: 0 })
+})
+
+test('letters of a batch whose answer was lost say when they are replayed that they may be repeats', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1', 'a/b/2'])
+  await beginAttempt(book, ref, 't1', lease)
+  await settle(book, ref, 't1', { outcome: 'retry', atMs: 1, answerLost: true, reason: 'timeout' })
+  await beginAttempt(book, ref, 't2', lease)
+  await settle(book, ref, 't2', { outcome: 'dead', reason: 'invalid' })
+  const { letters } = await listDeadLetters(book, 'siem', { offset: 0, count: 5 })
+  expect(letters).toHaveLength(2)
+  for (const letter of letters) {
+    await replayDeadLetter(book, letter.ref, undefined)
+    const again = await beginAttempt(book, letter.ref, 't3', lease)
+    expect(again).toMatchObject({ status: 'send', mayBeRepeat: true })
+  }
+})
+
+test('a sealed batch says of a member what it said when sealed, though it was raised meanwhile', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1'])
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' }, ['siem'])], { feed: 'two' })
+  const begun = await beginAttempt(book, ref, 't', lease)
+  expect(begun).toMatchObject({ members: [{ payload: { event: { severity: 'high' } } }] })
 })
 
 test('a refused batch is halved down to the one bad item', async () => {

@@ -323,8 +323,9 @@ async function faultsOf(book: Book): Promise<string[]> {
   const faults: string[] = []
   const due = new Set(await dueRefs(book))
   for await (const record of scanRecords(book)) {
-    const lifeMs = await book.redis.pttl(book.key('rec', record.recordId))
-    const hasPayload = (await book.redis.exists(book.key('pay', record.recordId))) === 1
+    const names = [book.key('rec', record.recordId), book.key('pay', record.recordId)]
+    const livesMs = await Promise.all(names.map((name) => book.redis.pttl(name)))
+    const isKept = livesMs.every((lifeMs) => lifeMs === -1) // both are there, and for good
     for (const item of record.items) {
       const ref = `i:${record.recordId}:${item.index}:${item.sink}`
       const isPending = (pendingStates as readonly string[]).includes(item.state)
@@ -332,7 +333,7 @@ async function faultsOf(book: Book): Promise<string[]> {
       if (!isPending) continue
       const isInReach = await isReachable(book, due, ref, item)
       if (!isInReach) faults.push(`${ref} is out of reach: ${JSON.stringify(item)}`)
-      if (!hasPayload || lifeMs !== -1) faults.push(`${ref} is pending and may be forgotten`)
+      if (!isKept) faults.push(`${ref} is pending and may be forgotten`)
     }
   }
   return faults

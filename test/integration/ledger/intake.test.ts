@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
+import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { countQuarantined } from '../../../src/ledger/quarantine.ts'
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
+import type { RoutedEvent } from '../../../src/intake/intake.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -86,6 +88,14 @@ test('a commit with an old fence changes nothing', async () => {
   expect(accounting.feeds['brand']?.fetched).toBe(1)
 })
 
+test('a page that was fetched before Redis lost its last commits is stale: they are read again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const ahead = { sequence: 5 } // as it was read before Redis went back to an older copy
+  expect((await takeIn(book, [routed({ uid: 'a/b/9' })], ahead)).status).toBe('stale')
+  expect((await openFeed(book, 'brand', 1000)).sequence).toBe(1)
+})
+
 test('a commit that is replayed answers as the first time and counts once', async () => {
   const book = await tests.book()
   const ask = JSON.stringify({
@@ -139,6 +149,81 @@ test('a newer configuration owns the cursor: an older one is told so', async () 
   expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
   const same = await takeIn(book, [], { generation: 1, walk })
   expect(same.status).toBe('committed')
+})
+
+test('what only a shadow route took is sent once a live route takes it to the same destination', async () => {
+  const book = await tests.book()
+  const live = routed({ uid: 'a/b/1' }, ['soc'])
+  const shadow = { ...live, items: live.items.map((item) => ({ ...item, isShadow: true })) }
+  await takeIn(book, [shadow], { feed: 'trial' })
+  await takeIn(book, [live], { feed: 'brand' })
+  await takeIn(book, [shadow, live], { feed: 'later' })
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.items.map(({ state }) => state)).toEqual(['suppressed', 'queued'])
+  await expectConservation(book)
+})
+
+/** On its way to people, where it waits for company. */
+function grouped(severity: string, destinations: string[]): RoutedEvent {
+  const plan = routed({ uid: 'a/b/1', severity }, destinations)
+  const items = plan.items.map((item) => ({ ...item, gathering: groupAt(item.destination) }))
+  return { ...plan, items }
+}
+
+function groupAt(destination: string): Gathering {
+  const about = { destination, route: 'root', labels: {}, feed: null }
+  return { id: `group-${destination}`, kind: 'group', waitMs: 60_000, isUrgent: false, about }
+}
+
+test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
+  const book = await tests.book()
+  await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
+  await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  const now = record?.items.map(({ destination, severity, state }) => [
+    destination,
+    severity,
+    state,
+  ])
+  expect(now).toEqual([
+    ['soc', 'low', 'suppressed'],
+    ['ir', 'low', 'group'],
+    ['soc', 'high', 'group'],
+  ])
+  expect(await tests.redis.zcard(book.key('collect', 'group-ir'))).toBe(1)
+  await expectConservation(book)
+})
+
+test('a repair tells nothing again that its feed took in while the audit went on', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const repaired = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+    isRepair: true,
+    sequence: 0,
+  })
+  expect(repaired).toMatchObject({ counts: { new: 0, duplicate: 1 }, made: [] })
+})
+
+test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {
+  const book = await tests.book()
+  const below = (severity: string): RoutedEvent => ({
+    ...routed({ uid: 'a/b/1', severity }),
+    isBaseline: true,
+  })
+  expect(await takeIn(book, [below('low')])).toMatchObject({ counts: { baseline: 1 } })
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' }, [])], { feed: 'other' })
+  expect(await takeIn(book, [below('critical')])).toMatchObject({
+    counts: { duplicate: 1, raised: 0 },
+    made: [],
+  })
+})
+
+test('what stood below the start bound is new once the bound was moved back', async () => {
+  const book = await tests.book()
+  const event = routed({ uid: 'a/b/1' })
+  await takeIn(book, [{ ...event, isBaseline: true }])
+  const above = await takeIn(book, [event])
+  expect(above).toMatchObject({ counts: { new: 1 }, made: [{ k: 'soc' }] })
 })
 
 test('a known event whose severity cannot be read any more is not told again', async () => {

@@ -64,6 +64,23 @@ test('what was last seen before the horizon is new, and its week is forgotten', 
   expect(await tests.redis.hexists(book.key('weeks'), String(number - 16))).toBe(0)
 })
 
+test('what was last seen in the oldest week that the horizon reaches is known', async () => {
+  const book = { ...(await tests.book()), horizonMs: 13 * weekMs }
+  await takeIn(book, [event])
+  await age(book, 13)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+})
+
+test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 8)
+  await takeIn(book, [event]) // half the horizon is over: it is marked anew
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  const repair = { isRepair: true, sequence: 0 }
+  expect(await takeIn(book, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
+})
+
 test('a clock that steps back over the end of a week makes no known event new', async () => {
   const book = await tests.book()
   const events = Array.from({ length: 100 }, (_, at) => routed({ uid: `a/b/${at}` }, []))

@@ -2,6 +2,8 @@ import { expect, test } from 'vitest'
 import type { CredentialPair, RoutedEvent } from '../../../src/intake/intake.ts'
 import { keepBack } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { discardItem } from '../../../src/ledger/redirect.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
@@ -59,5 +61,23 @@ test('a pair that was never told, or is worse now, is told when it comes again',
   expect((await itemOf(book, 3)).state).toBe('queued')
   await takeIn(book, [leak(4, {}, 'low')])
   expect((await itemOf(book, 4)).heldFor).toBe('seen_again')
+  await expectConservation(book)
+})
+
+test('a pair that its destination never got, because it died or was discarded, is told when it comes again', async () => {
+  const book = await tests.book()
+  const refOf = (id: number): string => `i:${book.digests.recordId(`credential/${id}`)}:0:soc`
+  await takeIn(book, [leak(1)])
+  await beginAttempt(book, refOf(1), 't', 30_000)
+  await settleAttempt(
+    book,
+    { ref: refOf(1), token: 't', replica: 'r1' },
+    { outcome: 'dead', reason: 'invalid' },
+  )
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  await discardItem(book, refOf(2), 'operator')
+  await takeIn(book, [leak(3)])
+  expect((await itemOf(book, 3)).state).toBe('queued')
   await expectConservation(book)
 })
