@@ -22,6 +22,7 @@ import { noteDigestSent } from '../digest/digest-state.ts'
 import { noteCanary } from '../notices/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import { createRouter, type Router } from '../routing/router.ts'
+import { createServiceLink } from '../service/service-links.ts'
 import { replica } from '../runtime/replica.ts'
 import { buildFlusher, countSuppressed, type Collecting } from './build-flusher.ts'
 import { buildGate } from './build-gate.ts'
@@ -112,12 +113,13 @@ function buildDeliverer(
     ...parts
   }: { circuit: Circuit; gate: Gate; diverter: Diverter; wake: Wake; secrets: LeakedSecrets },
 ): Deliverer {
-  const { redis, keys, clock, logger, metrics } = shared
+  const { config, redis, keys, clock, logger, metrics } = shared
   return createDeliverer({
     ...parts,
     book: (account) => findBook(shared, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
+    serviceLink: createServiceLink(config.accounts),
     onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
     pace: createSendPace(redis, keys, clock),
     replica,

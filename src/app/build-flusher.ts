@@ -14,6 +14,7 @@ import { createSchedule } from '../runtime/cron-schedule.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Wake } from '../delivery/relief/wake.ts'
 import type { WorkQueue } from '../delivery/work-queue.ts'
+import { createServiceLink } from '../service/service-links.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { findBook, leftBooks, type Shared } from './shared.ts'
 
@@ -46,7 +47,7 @@ export function buildFlusher(shared: Shared, parts: FlusherParts): Collecting {
 
 /** What makes messages of collections works with. */
 export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
-  const { clock, logger, metrics, books, generation } = shared
+  const { config, clock, logger, metrics, books, generation } = shared
   return {
     books,
     sinks: collectingSinks(shared, parts.sinks),
@@ -62,6 +63,7 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
     },
     mayHold: () => generation.isActive,
     coverage: (fromMs) => coverageOf(shared, fromMs),
+    serviceLink: createServiceLink(config.accounts),
     queue: (account, work) => parts.queue.add(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     clock,

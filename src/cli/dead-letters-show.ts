@@ -2,7 +2,7 @@ import { countDeadLetters, listDeadLetters, type DeadLetter } from '../ledger/de
 import { readPayload } from '../ledger/records.ts'
 import type { Message } from '../messages/message.ts'
 import { severityInWords } from '../messages/severity-counts.ts'
-import { aboutEvent } from './about.ts'
+import { aboutEvent, linkLines } from './about.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { drawersOf, letterById, type Drawer } from './dead-letters-find.ts'
@@ -94,7 +94,7 @@ export async function showLetter(
     return { letter: found, payload: book && (await readPayload(book, found.record.recordId)) }
   })
   const labels = await destinationLabels(config)
-  const message = payload && aboutEvent(letter.record, payload, letter.item.routes)
+  const message = payload && aboutEvent(config, letter.record, payload, letter.item.routes)
   print(context, options, {
     json: {
       ...letterJson(letter, labels),
@@ -115,12 +115,12 @@ export async function showLetter(
 const payloadGone =
   'The content is no longer kept (retention.payload): this letter cannot be replayed.'
 
-function messageLines({ summary, facts, extract, link, notes }: Message): string[] {
+function messageLines({ summary, facts, extract, notes, ...message }: Message): string[] {
   return [
     summary,
     ...facts.map(({ label, value }) => `  ${label}: ${value}`),
     ...(extract ? [`  ${extract.label}: ${extract.text.replaceAll('\n', ' ')}`] : []),
-    ...(link === null ? [] : [`  ${link}`]),
+    ...linkLines(message).map((line) => `  ${line}`),
     ...notes.map((note) => `  ${note}`),
   ]
 }

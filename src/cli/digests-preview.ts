@@ -82,7 +82,7 @@ async function previewOf(
       book: (account) => ledger.books.find((book) => book.account === account),
       refs: ({ account }) =>
         Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
-      options: {},
+      options: turns,
     },
     { about: JSON.stringify(about) },
   )

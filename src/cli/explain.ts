@@ -15,7 +15,7 @@ import {
 import { refang } from '../messages/defang.ts'
 import type { Message } from '../messages/message.ts'
 import { severityLabel } from '../messages/severity-counts.ts'
-import { aboutEvent, headLines } from './about.ts'
+import { aboutEvent, headLines, linkLines } from './about.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { destinationLabels, type DestinationLabels } from './destination-labels.ts'
@@ -88,6 +88,7 @@ function knownJson(
     ...(record ? storyJson(record, labels) : { account, uid }),
     title: about?.title ?? null,
     link: about?.link ?? null,
+    unverified_link: about?.unverifiedLink ?? null,
     quarantined: quarantined
       ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
       : null,
@@ -128,7 +129,7 @@ async function explainDelivery(
     for (const book of asked) {
       for await (const { record, item } of itemsOfDelivery(book, id)) {
         const payload = await readPayload(book, record.recordId)
-        events.push({ record, item, about: payload && aboutEvent(record, payload) })
+        events.push({ record, item, about: payload && aboutEvent(config, record, payload) })
         if (events.length % 500 === 0) context.terminal.progress(`found ${events.length} events`)
       }
     }
@@ -170,7 +171,7 @@ function deliveryLines(id: string, found: Delivered[], labels: DestinationLabels
     ...found.flatMap(({ record, item, about }) => [
       `  ${severityLabel(item.severity)}  ${about?.title ?? harmless(record.type, 60)}`,
       `      ${harmless(record.uid, 600)}, account ${record.account}: ${stateInWords(item)}`,
-      ...(about?.link ? [`      ${about.link}`] : []),
+      ...(about ? linkLines(about) : []).map((line) => `      ${line}`),
     ]),
     '"tocsin explain <uid>" tells the whole story of each.',
   ]
@@ -183,7 +184,7 @@ async function findOut(config: Config, book: Book, uid: string): Promise<Known> 
     readPayload(book, id),
     findQuarantined(book, uid),
   ])
-  const about = record && payload && aboutEvent(record, payload)
+  const about = record && payload && aboutEvent(config, record, payload)
   const shownBy = record ? [] : await feedsThatShowed(config, book, uid)
   return { account: book.account, record, about, quarantined, shownBy }
 }

@@ -1,4 +1,5 @@
 import type { SandboxGroup } from '../sandbox/options.ts'
+import { appHost } from '../sandbox/api/search-item.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
 
 type Places = Pick<
@@ -33,6 +34,7 @@ export function sandboxConfig(
   return `accounts:
   main:
     base_url: ${url}
+    link_hosts: [${appHost}]
     api_key: ${apiKeys[0] ?? ''}
 
 feeds:

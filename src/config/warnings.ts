@@ -2,12 +2,14 @@
 import type { RouteConfig } from '../routing/config.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { isLoopback } from '../runtime/web-address.ts'
+import { linksToBaseAlone, uselessLinkHosts } from '../service/service-links.ts'
 import type { Config } from './config.ts'
 import { deadRuleWarnings } from './dead-rules.ts'
 import { feedWarnings } from './feed-warnings.ts'
 
 export function findWarnings(config: Config, nowMs: number): Finding[] {
   return [
+    ...linkWarnings(config),
     ...feedWarnings(config),
     ...sinkWarnings(config),
     ...unusedSinks(config),
@@ -15,6 +17,22 @@ export function findWarnings(config: Config, nowMs: number): Finding[] {
     ...deadRuleWarnings(config, nowMs),
     ...unusedIntervals(config),
   ]
+}
+
+function linkWarnings({ accounts }: Config): Finding[] {
+  return accounts.flatMap((account) => {
+    const path = ['accounts', account.name, 'link_hosts']
+    const useless = uselessLinkHosts(account).map((host) => ({
+      path,
+      problem: `${host} adds nothing: base_url or another entry covers it`,
+      remedy: 'remove it',
+    }))
+    const host = hostOf(account.baseUrl)
+    if (!linksToBaseAlone(account) || isLoopback(host)) return useless
+    const problem = `links of its events are shown as text unless they lead to ${host}`
+    const remedy = "write the host of the service's web application, such as [app.example.com]"
+    return [...useless, { path, problem, remedy }]
+  })
 }
 
 function sinkWarnings({ sinks }: Config): Finding[] {

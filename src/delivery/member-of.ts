@@ -1,11 +1,13 @@
 import type { AttemptMember } from '../ledger/attempts.ts'
 import { itemId } from '../ledger/digests.ts'
 import type { FoundItem } from '../ledger/records.ts'
+import type { ServiceLink } from '../messages/message-subject.ts'
 import type { DeliveryMember, Sink } from '../sinks/sink.ts'
 
 export interface MemberOptions {
   /** A leaked secret in clear; undefined where its account's key is another one now. */
   openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
+  serviceLink: ServiceLink
 }
 
 /** One that was not begun by itself, as a summary shows it. */
@@ -29,7 +31,7 @@ export function memberOf(
   sink: Sink,
   account: string,
   { payload, ...member }: AttemptMember,
-  { openSecret }: MemberOptions,
+  { openSecret, serviceLink }: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined
   const { sealedSecret } = payload
@@ -44,6 +46,7 @@ export function memberOf(
     labels: member.labels,
     routes: member.routes,
     event: { ...payload.event, severity: member.severity },
+    link: serviceLink(account, payload.event.url),
     detail: payload.detail,
     fetchedAtMs: payload.fetchedAtMs,
     raisedFrom: member.raisedFrom,

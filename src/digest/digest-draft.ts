@@ -6,6 +6,7 @@ import { readAccounting } from '../ledger/accounting.ts'
 import type { Book } from '../ledger/book.ts'
 import { readItems, type FoundItem } from '../ledger/records.ts'
 import { renderMessage } from '../messages/message.ts'
+import type { ServiceLink } from '../messages/message-subject.ts'
 import { compareForDigest, createTally, perDay, type SummaryPart } from '../messages/summarise.ts'
 import type { AlreadySent, DigestFacts, Summary } from '../messages/summary.ts'
 import { localDay } from '../runtime/time-zone.ts'
@@ -138,7 +139,7 @@ interface Told {
 
 /** What went to the destination at once within the window; what was kept from it or died did not. */
 async function alreadySent(
-  { books }: TurnOptions,
+  { books, serviceLink }: TurnOptions,
   { id }: Turn,
   untilMs: number,
 ): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
@@ -155,7 +156,7 @@ async function alreadySent(
   for (const { part } of told) tally.add(part)
   const { bySeverity } = tally.finish({ kind: 'digest', labels: {}, route: null })
   const worst = told.toSorted((a, b) => compareForDigest(a.part, b.part)).slice(0, maxTold)
-  return { listed: await titled(worst), total: told.length, bySeverity }
+  return { listed: await titled(worst, serviceLink), total: told.length, bySeverity }
 }
 
 /** Without its payload: there may be a hundred thousand. */
@@ -174,7 +175,7 @@ function toldOf(book: Book, { ref, record, item }: FoundItem): Told {
   return { book, ref, part, entry }
 }
 
-async function titled(worst: readonly Told[]): Promise<AlreadySent[]> {
+async function titled(worst: readonly Told[], serviceLink: ServiceLink): Promise<AlreadySent[]> {
   const listed: AlreadySent[] = []
   for (const { book, ref, entry } of worst) {
     const [found] = await readItems(book, [ref])
@@ -184,9 +185,11 @@ async function titled(worst: readonly Told[]): Promise<AlreadySent[]> {
     }
     const { record, item, payload } = found
     const feed = record.sightings[item.sighting]?.feed ?? ''
-    const subject = { account: record.account, feed, routes: item.routes, ...payload }
+    const { account } = record
+    const url = serviceLink(account, payload.event.url)
+    const subject = { account, feed, routes: item.routes, ...payload, link: url }
     const { title, link } = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
-    listed.push({ ...entry, title, link })
+    listed.push({ ...entry, title, serviceLink: link })
   }
   return listed
 }

@@ -1,6 +1,7 @@
 import type { Book } from '../ledger/book.ts'
 import type { Suppression } from '../ledger/records.ts'
 import type { DigestFacts } from '../messages/summary.ts'
+import type { ServiceLink } from '../messages/message-subject.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Gate } from './gate.ts'
@@ -19,6 +20,7 @@ export interface TurnOptions {
   mayHold: () => boolean
   /** Every feed's last time at its end, and what of it could not be read, as a digest has to tell it. */
   coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
+  serviceLink: ServiceLink
   queue: (account: string, work: { ref: string; sink: string; severity: string }[]) => Promise<void>
   /** What was kept from being sent, for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void

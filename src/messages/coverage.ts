@@ -1,6 +1,6 @@
 /** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
 import { inertLine } from './inert-line.ts'
-import { messageLimits, safeLink } from './message.ts'
+import { messageLimits } from './message.ts'
 import type { DigestFacts, Summary } from './summary.ts'
 import { typeLabel } from './type-label.ts'
 
@@ -45,10 +45,10 @@ export function coverageOf(summary: Summary, digest: DigestFacts, timeIn: TimeIn
     })),
     moreFeeds: feeds.length - shown.length,
     left: leftOf(digest),
-    alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, link = null }) => ({
+    alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, serviceLink = null }) => ({
       severity: inertLine(severity, messageLimits.severity),
       title: inertLine(title ?? `${typeLabel(type)}: ${uid}`, messageLimits.title),
-      link: safeLink(link),
+      link: serviceLink,
       time: timeIn(sentAtMs),
     })),
     moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),

@@ -22,6 +22,7 @@ export interface CsvRow {
   matchedAtMs: number | null
   fetchedAtMs: number | null
   tags: readonly string[]
+  /** Defanged where it does not lead to the service. */
   link: string | null
 }
 
@@ -95,12 +96,9 @@ export function attachmentOf(
 
 /** A row as a message about the event has it: cleaned, defanged, cut, never with a secret. */
 export function csvRowOf(subject: MessageSubject): CsvRow {
-  const { identifiers, tags, ...message } = renderMessage(subject, {
-    attempt: 1,
-    mayBeRepeat: false,
-  })
+  const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
   const type = inertLine(subject.event.type, messageLimits.name)
-  return { ...message, type, identifiers, tags }
+  return { ...message, type, link: message.link ?? message.unverifiedLink }
 }
 
 function fileOf(lines: readonly string[]): Uint8Array {

@@ -32,8 +32,10 @@ export interface Message {
   facts: Fact[]
   /** One short quotation of what the feed found. */
   extract: { label: string; text: string } | null
-  /** The event in the service's web application: https, ASCII, percent-encoded; `|` may stand in it. */
+  /** The event in the service's web application: ASCII, percent-encoded; `|` may stand in it. */
   link: string | null
+  /** Where there is no such link, what the service gave as one: defanged, for nobody to click. */
+  unverifiedLink: string | null
   /** Defanged where it holds a domain; `refang` gives the uid that commands take. */
   uid: string
   account: string
@@ -49,6 +51,9 @@ export interface Message {
   /** What the reader must know about this message itself: a test, a repeat, a missing detail. */
   notes: string[]
 }
+
+/** How messages name an `unverifiedLink`. */
+export const unverifiedLinkLabel = 'Unverified link'
 
 /** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` also in number. */
 export const messageLimits = {
@@ -85,7 +90,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
     summary: inertLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
     facts,
     extract: extractOf(event, description, facts),
-    link: safeLink(event.url),
+    ...linkOf(subject),
     uid: inertLine(event.uid, messageLimits.uid),
     account: inertLine(subject.account, messageLimits.name),
     feed: inertLine(subject.feed, messageLimits.name),
@@ -192,9 +197,8 @@ function names(all: readonly string[]): string[] {
   return more > 0 ? [...shown.slice(0, -1), `… and ${more + 1} more`] : shown
 }
 
-/** Something that may be clicked, or null: https, no login, not too long. */
-export function safeLink(url: string | null): string | null {
-  const parsed = url === null ? null : URL.parse(url)
-  if (parsed?.protocol !== 'https:' || parsed.username !== '' || parsed.password !== '') return null
-  return parsed.href.length <= messageLimits.link ? parsed.href : null
+/** What may be clicked is judged where the hosts of the account's service are known; nothing else is. */
+function linkOf({ link = null, event }: MessageSubject): Pick<Message, 'link' | 'unverifiedLink'> {
+  if (link !== null && link.length <= messageLimits.link) return { link, unverifiedLink: null }
+  return { link: null, unverifiedLink: event.url && inertLine(event.url, messageLimits.factValue) }
 }

@@ -42,7 +42,8 @@ export interface AlreadySent {
   sentAtMs: number
   /** Of its message; undefined where the event is no longer kept. */
   title?: string
-  link?: string | null
+  /** The message's `link`. What versions up to 0.4.0 froze under that name was not checked, and is not read. */
+  serviceLink?: string | null
 }
 
 /** What a digest says besides its events, so that an empty one never reads as "all quiet". */

@@ -1,4 +1,5 @@
 import {
+  list,
   positiveNumber,
   refusal,
   text,
@@ -17,6 +18,7 @@ import {
 import { section } from '../runtime/config-section.ts'
 import type { Secret } from '../runtime/secret.ts'
 import { isLoopback, loginProblem, webAddressProblem } from '../runtime/web-address.ts'
+import { readLinkHost } from './service-links.ts'
 
 export type Tier = 'search' | 'basic'
 
@@ -34,9 +36,13 @@ export interface AccountConfig {
   proxy: Secret | undefined
   /** PEM file of further certificate authorities. */
   caFile: string | undefined
+  /** Whither links of events may lead besides the hosts that follow from `baseUrl`; `.x`: x and all below. */
+  linkHosts: readonly string[]
   /** How the server spells the path of matching policies; `auto`: found out by a GET. */
   policyPaths: 'auto' | 'underscore' | 'hyphen'
 }
+
+const linkHostsRemedy = 'write a list of hosts, such as [app.example.com]'
 
 const limits = section(
   {
@@ -67,6 +73,16 @@ export const accountConfig = section(
     limits,
     ...secretKeys('proxy', 'URL of an HTTP proxy for this account.'),
     ca_file: text('PEM file of further certificate authorities.').optional(),
+    link_hosts: list(
+      textField({
+        describe: 'A host, or with a dot in front a domain and all its hosts.',
+        remedy: linkHostsRemedy,
+        examples: ['app.example.com', '.example.com'],
+        parse: readLinkHost,
+      }),
+      'Hosts to which links of events may lead. Default: the host of base_url and, where it is called api, all hosts of the domain above it. Any other link is shown as text.',
+      linkHostsRemedy,
+    ).optional(),
     policy_paths: word(
       ['auto', 'underscore', 'hyphen'],
       'How the server spells matching_policies in its paths; auto: found out.',
@@ -88,6 +104,7 @@ export const accountConfig = section(
   limits: { search: file.limits.search, basic: file.limits.basic },
   proxy: secretIn(file, 'proxy'),
   caFile: file.ca_file,
+  linkHosts: file.link_hosts ?? [],
   policyPaths: file.policy_paths,
 }))
 

@@ -1,5 +1,5 @@
 import { formatTime, type Fact } from '../messages/description.ts'
-import type { Message } from '../messages/message.ts'
+import { unverifiedLinkLabel, type Message } from '../messages/message.ts'
 
 /** The first facts say what, whose and where; what of ours it matched follows them. */
 const factsBeforeMatched = 3
@@ -7,11 +7,15 @@ const factsBeforeMatched = 3
 /** Every named value that a person reads, in order: what the type tells, what matched, when, whence. */
 export function factsForPeople(message: Message): Fact[] {
   const { identifiers, tags, createdAtMs, matchedAtMs, fetchedAtMs, account, feed } = message
+  const { unverifiedLink } = message
   return [
     ...message.facts.slice(0, factsBeforeMatched),
     ...listed('Matched', identifiers),
     ...message.facts.slice(factsBeforeMatched),
     ...listed('Tags', tags),
+    ...(unverifiedLink === null
+      ? []
+      : [{ label: unverifiedLinkLabel, value: unverifiedLink, kind: 'code' as const }]),
     ...timed('Created at', createdAtMs),
     ...timed('Matched at', matchedAtMs),
     ...timed('Fetched at', fetchedAtMs, lateness(matchedAtMs ?? createdAtMs, fetchedAtMs)),

@@ -75,6 +75,8 @@ export interface DeliveryMember {
   /** Names of the routes that chose this destination. */
   routes: readonly string[]
   event: ThreatEvent
+  /** The event's `url` where it leads to the service, and so may be clicked; left out or null: it may not. */
+  link?: string | null | undefined
   /** undefined: the feed did not ask for it; 'unavailable': asked, not to be had in time. */
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number

@@ -42,7 +42,7 @@ export function configOf({ redisUrl, sandbox, batch, feeds = oneFeed }: Setting)
   const yaml = `
 redis: {url: '${redisUrl}', prefix: ${prefix}}
 http: {port: 0}
-accounts: {${accountName}: {base_url: '${url}', api_key: ${apiKey}, limits: {search: 10000, basic: 10000}}}
+accounts: {${accountName}: {base_url: '${url}', link_hosts: [app.example.com], api_key: ${apiKey}, limits: {search: 10000, basic: 10000}}}
 feeds: ${feeds}
 sinks: {${sinkName}: {type: webhook, url: '${webhookUrl}', secret: '${webhookSecret}', allow_private: true${batch ? `, batch: ${batch}` : ''}}}
 route: {sinks: [${sinkName}]}

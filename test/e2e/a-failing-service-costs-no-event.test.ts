@@ -80,7 +80,7 @@ function configOf(sandbox: Sandbox, { feed = ', detail: []', groups = [1042] }: 
   return `
 redis: {url: '${redis.url}', prefix: service-${(scenarios += 1)}}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {${feeds.join(', ')}}
 sinks: {siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}}
 route: {sinks: [siem]}

@@ -34,7 +34,7 @@ function configOf(sandbox: Sandbox, prefix: string, parts: Parts = {}): string {
   return `
 redis: {url: '${redis.url}', prefix: ${prefix}}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: ${limit}, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: ${limit}, basic: 20}}}
 feeds: {${feeds.map(feed).join(', ')}}
 sinks: {${sinks.map(sink).join(', ')}}
 route: {sinks: [${sinks.join(', ')}]${route}}
@@ -183,7 +183,10 @@ test('a new account has books of its own, and a limit for the old one changes no
   const events = sandbox.addEvents(3)
   await until('all arrive', () => hasAll(sandbox, 'siem', events))
   const more = configOf(sandbox, 'accounts', { limit: 15 })
-    .replace('accounts: {', `accounts: {twin: {base_url: '${sandbox.url}', api_key: fw_sandbox}, `)
+    .replace(
+      'accounts: {',
+      `accounts: {twin: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox}, `,
+    )
     .replace('type: events', 'type: events, account: main')
     .replace(
       'feeds: {',

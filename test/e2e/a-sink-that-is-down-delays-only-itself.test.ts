@@ -17,7 +17,7 @@ test('a sink that is down delays only itself, keeps what it misses, and gets the
   const replica = aReplica(`
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks: {down: ${sink('down')}, up: ${sink('up')}}
 route: {sinks: [down, up]}

@@ -18,7 +18,7 @@ test('a Slack channel that is gone: e-mail has one summary with the command, and
   const yaml = `
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 20/s, fallback: oncall}

@@ -26,7 +26,7 @@ afterEach(() => sandbox.close())
 /** Two customers; `umbrella` is the one that leaves. */
 function configOf(prefix: string, customers = ['main', 'umbrella'], more = ''): string {
   const account = (name: string): string =>
-    `  ${name}: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 40, basic: 40}}`
+    `  ${name}: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 40, basic: 40}}`
   const groups: Record<string, number> = { main: 1042, umbrella: 1043, acme: 1043 }
   const feed = (name: string): string =>
     `  ${groups[name] === 1042 ? 'brand' : 'people'}: {type: events, account: ${name}, identifier_group: ${groups[name]}, detail: [], every: 5s}`

@@ -38,7 +38,7 @@ describe.skipIf(!isInstalled('prometheus'))('a real Prometheus', () => {
     replica = aReplica(`
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, audit: {every: 1m}}}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}

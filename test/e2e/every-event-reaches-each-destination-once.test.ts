@@ -29,7 +29,7 @@ const groups = [
 
 function configOf(sandbox: Sandbox, redis: TestRedis): string {
   const account = (key: string): string =>
-    `{base_url: '${sandbox.url}', api_key: ${key}, limits: {search: 20, basic: 40}}`
+    `{base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: ${key}, limits: {search: 20, basic: 40}}`
   return `
 redis: {url: '${redis.url}'}
 http: {port: 0}

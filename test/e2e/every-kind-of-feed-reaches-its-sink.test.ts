@@ -42,7 +42,7 @@ test('a feed of every type reaches its sink, each item once', async () => {
   const app = aReplica(`
 redis: {url: '${redis.url}', prefix: kinds}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 30, basic: 30}}}
 feeds:
   group: {type: events, identifier_group: 1042}
   tenant: {type: tenant_events}

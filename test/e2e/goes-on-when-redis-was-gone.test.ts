@@ -15,7 +15,7 @@ test('a Redis that crashes and comes back costs no event, and the daemon says ho
   const replica = aReplica(`
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks: {siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}}
 route: {sinks: [siem]}

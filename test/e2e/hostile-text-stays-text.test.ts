@@ -46,6 +46,13 @@ const refusedUids = [
   `paste/x/${'x'.repeat(600)}`,
 ]
 
+/** What a leak site may choose as the link of an event, where the service passes it on. */
+const foreignLinks: Record<string, string> = {
+  'paste/x/link': 'javascript:alert(1)',
+  'paste/x/site': 'https://evil.example/login',
+  'paste/x/alike': 'https://app.example.com.evil.example/#/uid?uid=paste/x/alike',
+}
+
 let redis: TestRedis
 let sandbox: Sandbox
 
@@ -100,11 +107,12 @@ function plantHostility(): number {
     data: { content: 'd'.repeat(1024 * 1024), list: Array.from({ length: 50_000 }, () => 'e') },
   })
   const metadata = { severity: 'high', estimated_created_at: new Date().toISOString() }
-  const link = { flare_url: 'javascript:alert(1)' }
-  sandbox.addRawItem(1042, { metadata: { ...metadata, ...link, uid: 'paste/x/link' } })
+  for (const [uid, link] of Object.entries(foreignLinks)) {
+    sandbox.addRawItem(1042, { metadata: { ...metadata, flare_url: link, uid } })
+  }
   sandbox.addRawItem(1042, { metadata: { ...metadata, ...pollution, uid: 'paste/x/proto' } })
   for (const raw of [null, 7, 'text', [], nested(1_000), pollution]) sandbox.addRawItem(1042, raw)
-  return oddUids.length + 6 + 2 + 2
+  return oddUids.length + 6 + 2 + Object.keys(foreignLinks).length + 1
 }
 
 test('hostile events arrive at every sink once, as text, and bend nothing on their way', async () => {
@@ -113,7 +121,7 @@ test('hostile events arrive at every sink once, as text, and bend nothing on the
   const yaml = `
 redis: {url: '${redis.url}'}
 http: {port: ${port}}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 50, basic: 100}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 100}}}
 feeds:
   main: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: [high], labels: {constructor: x}}
 sinks:
@@ -168,10 +176,20 @@ function markupsOf(value: unknown): string[] {
   return isLiteral ? [] : Object.values(value).flatMap(markupsOf)
 }
 
+/** Where buttons and links of rich text lead. */
+function linksOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = 'url' in value ? [String(value.url)] : []
+  return [...own, ...Object.values(value).flatMap(linksOf)]
+}
+
 function expectSlackText(): void {
+  expect(sandbox.received.slack.flatMap(({ json }) => linksOf(json)).length).toBeGreaterThan(10)
   for (const { json } of sandbox.received.slack) {
     const message = json as { unfurl_links?: boolean; unfurl_media?: boolean }
     expect(message).toMatchObject({ unfurl_links: false, unfurl_media: false })
+    const buttons = linksOf(json)
+    for (const url of buttons) expect(url).toMatch(/^https:\/\/app\.example\.com\/#/)
     for (const text of markupsOf(json)) expect(text).not.toMatch(/<(?!https:\/\/app\.example\.com)/)
     for (const text of textsOf(json)) {
       expect(text).not.toMatch(/https?:\/\/evil/i)
@@ -199,12 +217,22 @@ function expectMailText(): void {
   }
 }
 
+interface Told {
+  uid: string
+  url: string | null
+  unverified_link?: string
+}
+
 function expectWebhooks(): void {
+  const unverified: Record<string, string | undefined> = {}
   for (const { body, json } of sandbox.received.webhook) {
     expect(Buffer.byteLength(body)).toBeLessThanOrEqual(20_000)
-    const { data } = json as { data: { uid: string; url: string | null } }
-    expect(data.url ?? 'https://').toMatch(/^https:\/\//)
+    const { data } = json as { data: Told }
+    const isForeign = Object.hasOwn(foreignLinks, data.uid) || data.uid === 'paste/x/proto'
+    expect(data.url ?? '').toMatch(isForeign ? /^$/ : /^https:\/\/app\.example\.com\/#/)
+    unverified[data.uid] = data.unverified_link
   }
+  expect(unverified['paste/x/site']).toBe('hxxps://evil[.]example/login')
 }
 
 function expectMetrics(page: string): void {
@@ -227,4 +255,7 @@ async function expectEachUidAlone(config: string): Promise<void> {
   }
   const { out } = await tocsin('explain', 'paste/x/<!channel>', '--config', config)
   expect(out).not.toMatch(invisible)
+  const { out: foreign } = await tocsin('explain', 'paste/x/site', '--config', config)
+  expect(foreign).toContain('Unverified link: hxxps://evil[.]example/login')
+  expect(foreign).not.toContain('https://evil')
 }

@@ -29,7 +29,7 @@ beforeAll(async () => {
   replica = aReplica(`
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 20, basic: 20}}}
 feeds:${feeds}
 sinks: {siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}}
 route: {sinks: [siem]}

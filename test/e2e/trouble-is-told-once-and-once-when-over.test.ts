@@ -17,7 +17,7 @@ function configOf(sandbox: Sandbox, redisUrl: string, more: string): string {
   return `
 redis: {url: '${redisUrl}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, backlog: send}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', limit: 20/s, allow_private: true}

@@ -51,7 +51,7 @@ function configOf(sandbox: Sandbox, { prefix, account = '', feeds, sinks }: Part
   return `
 redis: {url: '${redis.url}', prefix: ${prefix}}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}${account}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}${account}}}
 feeds: {${feeds}}
 sinks: {${sinks.map(sink).join(', ')}}
 route: {sinks: [${sinks.join(', ')}]}

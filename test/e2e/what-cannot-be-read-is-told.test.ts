@@ -18,7 +18,7 @@ test('a feed whose items lost their uids is not green in log, metric, notice, di
   const yaml = `
 redis: {url: '${redis.url}'}
 http: {port: ${port}}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 50, basic: 50}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 50}}}
 feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: []}}
 sinks:
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}

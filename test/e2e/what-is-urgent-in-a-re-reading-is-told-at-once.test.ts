@@ -29,7 +29,7 @@ function configuration(severities: string): string {
   return `
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one, limits: {search: 10, basic: 10}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 10, basic: 10}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, start: 7d, filters: {severity: [${severities}]}}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true}

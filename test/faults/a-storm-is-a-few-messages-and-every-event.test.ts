@@ -29,6 +29,7 @@ http: {port: 0}
 accounts:
   main:
     base_url: '${sandbox.url}'
+    link_hosts: [app.example.com]
     api_key: fw_sandbox
     limits: {search: ${perSecond}, basic: 20}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, sweep: false}}

@@ -22,7 +22,7 @@ function aConfig(prefix: string, sinks: string[]): string {
   return `
 redis: {url: '${redis.url}', prefix: ${prefix}}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks: {${sinks.map(sink).join(', ')}}
 route: {sinks: [${sinks.join(', ')}]}

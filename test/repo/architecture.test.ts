@@ -120,6 +120,7 @@ const mayImport: Record<string, string[]> = {
     'routing/silences.ts',
     'routing/inhibition.ts',
     'routing/time-intervals.ts',
+    'service/service-links.ts',
     'messages/families.ts',
     'sinks/*/config.ts',
     'sinks/relief-config.ts',

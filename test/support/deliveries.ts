@@ -1,15 +1,22 @@
 import type { Delivery, DeliveryMember, Sink } from '../../src/sinks/sink.ts'
+import { createServiceLink } from '../../src/service/service-links.ts'
 import { aThreatEvent } from './events.ts'
+
+const serviceLink = createServiceLink([
+  { name: 'main', baseUrl: 'https://api.example.com', linkHosts: [] },
+])
 
 /** A plausible member; say only what the test is about. */
 export function aMember(overrides: Partial<DeliveryMember> = {}): DeliveryMember {
+  const { event = aThreatEvent() } = overrides
   return {
     id: 'item1',
     account: 'main',
     feed: 'brand',
     labels: { team: 'brand' },
     routes: ['urgent'],
-    event: aThreatEvent(),
+    event,
+    link: serviceLink('main', event.url),
     fetchedAtMs: Date.UTC(2026, 10, 1, 12, 2, 0),
     ...overrides,
   }

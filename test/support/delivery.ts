@@ -41,6 +41,7 @@ export function aDeliveryRig(options: DeliveryRigOptions): DeliveryRig {
   const metrics = createMetrics({ clock })
   const deliverer = createDeliverer({
     book: () => book,
+    serviceLink: () => null,
     circuit,
     pace,
     replica: 'r1',

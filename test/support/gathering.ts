@@ -85,6 +85,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
     mayHold: () => true,
     coverage: () => Promise.resolve([]),
+    serviceLink: (_account, url) => url,
     queue(account, work) {
       queued.push(...work.map(({ ref, sink }) => ({ account, ref, sink })))
       return Promise.resolve()
@@ -98,6 +99,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     books.find((book) => book.account === account)
   const deliverer = createDeliverer({
     book: bookOf,
+    serviceLink: () => null,
     gate,
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys, clock),

@@ -32,6 +32,7 @@ export function anAccount(given: Partial<AccountConfig> = {}): AccountConfig {
     limits: { search: 50, basic: 50 },
     proxy: undefined,
     caFile: undefined,
+    linkHosts: [],
     policyPaths: 'auto',
     ...given,
   }

@@ -1,3 +1,4 @@
+import { appHost } from '../../sandbox/api/search-item.ts'
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 
 /** Requests per second that the demo's sandbox grants: more than the service does, to be lively. */
@@ -33,6 +34,7 @@ http:
 accounts:
   sandbox:
     base_url: ${text(sandbox.url)}
+    link_hosts: [${appHost}] # where the pretend service's links lead; beside an api.… none is needed
     api_key: ${text(sandbox.apiKeys[0])}
     limits: { search: ${demoLimits.search}, basic: ${demoLimits.basic} } # the service itself grants 1 and 4
 

@@ -34,6 +34,8 @@ export function addServiceOptions(
 export interface OpenService {
   config: Config
   ledger: OpenLedger
+  /** The name of the one whose key is used. */
+  account: string
   client: ServiceClient
   /** In whose name the next request takes its turn: after the feeds, or one slot in ten. */
   asked: () => Asked
@@ -56,7 +58,7 @@ export async function withClient<Result>(
   })
   return withLedger(config, (ledger) =>
     withService(config, ledger, (service) =>
-      work({ config, ledger, client: service.client(account), asked }),
+      work({ config, ledger, account, client: service.client(account), asked }),
     ),
   )
 }

@@ -53,9 +53,12 @@ export function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
   return { ...item, identifiers: undefined, ...(!isOwn && { tenant_metadata: tenantMetadata }) }
 }
 
+/** Of the service's web application. */
+export const appHost = 'app.example.com'
+
 /** Where a person would read the event. */
 export function linkTo(uid: string): string {
-  return `https://app.example.com/#/uid?uid=${encodeURIComponent(uid)}`
+  return `https://${appHost}/#/uid?uid=${encodeURIComponent(uid)}`
 }
 
 function timeOrNull(ms: number | null, timeOf: (ms: number) => string): string | null {

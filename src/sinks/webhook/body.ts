@@ -1,4 +1,5 @@
 /** What a webhook says: one JSON body per delivery, the same bytes on every attempt. */
+import { inertLine } from '../../messages/inert-line.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
 import { shorten, type Bounds } from './shorten.ts'
 
@@ -22,7 +23,10 @@ interface Element {
   identifiers: { id: number; name: string }[]
   tags: string[]
   notes: string | null
+  /** The event in the service's web application. */
   url: string | null
+  /** Where the service gave another link: defanged text, `hxxps://evil[.]com`. */
+  unverified_link?: string
   /** ISO 8601 UTC, as are the next two. */
   created_at: string | null
   matched_at: string | null
@@ -81,7 +85,7 @@ function renderElement(member: DeliveryMember, isTest = false): string {
 }
 
 function describe(member: DeliveryMember, isTest: boolean): Element {
-  const { event, detail } = member
+  const { event, detail, link = null } = member
   return {
     id: member.id,
     uid: event.uid,
@@ -97,7 +101,9 @@ function describe(member: DeliveryMember, isTest: boolean): Element {
     identifiers: event.identifiers,
     tags: event.tags,
     notes: event.notes,
-    url: event.url,
+    url: link,
+    ...(link === null &&
+      event.url !== null && { unverified_link: inertLine(event.url, maxLinkBytes) }),
     created_at: isoOrNull(event.createdAtMs),
     matched_at: isoOrNull(event.matchedAtMs),
     fetched_at: iso(member.fetchedAtMs),

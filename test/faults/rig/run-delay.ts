@@ -135,7 +135,7 @@ async function onStage<T>(options: SandboxOptions, play: (stage: Stage) => Promi
     const yaml = `
 redis: {url: '${redis.url}'}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_one}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one}}
 feeds:
   ${feeds}
 sinks: {soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true}}

@@ -24,7 +24,7 @@ export function configOf(sandbox: Sandbox, redis: string, variant: Variant): str
   return `
 redis: ${redis}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: '${sandbox.apiKeys[0]}', limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: '${sandbox.apiKeys[0]}', limits: {search: 20, basic: 20}}}
 feeds: {brand: ${feed(1042)}, suppliers: ${feed(1043)}}
 sinks:
   single: {${hook('single')}}

@@ -43,7 +43,7 @@ route:
 }
 
 function accountOf(url: string, key: string): string {
-  return `{base_url: '${url}', api_key: ${key}, limits: {search: 500, basic: 500}}`
+  return `{base_url: '${url}', link_hosts: [app.example.com], api_key: ${key}, limits: {search: 500, basic: 500}}`
 }
 
 function feedOf(account: string, group: number, every: string): string {

@@ -91,7 +91,7 @@ test('check gives machines the list of mistakes', async () => {
     mistakes: [
       {
         file: path,
-        line: 11,
+        line: 12,
         column: 5,
         path: 'feeds.brand.evry',
         problem: 'unknown key',

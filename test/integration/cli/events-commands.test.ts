@@ -334,6 +334,15 @@ describe('events get', () => {
     expect(lines).toContain('tags        a, b')
   })
 
+  test('shows a link that does not lead to the service as text', async () => {
+    const { run } = await aScene({
+      change: (text) => text.replace(/ +link_hosts: .*\n/, ''),
+    })
+    const { out } = await run('events', 'get', 'forum_post/exploit/1')
+    expect(out).toContain('\nUnverified link: hxxps://app[.]example[.]com/#/uid')
+    expect(out).not.toContain('https://app')
+  })
+
   test('gives machines the event whole, and secrets where they are asked for', async () => {
     const { run } = await aScene()
     const { out } = await run('events', 'get', 'forum_post/exploit/1', '--output=json')

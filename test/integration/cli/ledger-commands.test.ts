@@ -29,7 +29,7 @@ async function aScene(redisUrl = tests.server.url): Promise<Scene> {
 function configText(redisUrl: string, prefix: string): string {
   return `redis: { url: "${redisUrl}", prefix: ${prefix} }
 accounts:
-  main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
+  main: { base_url: "http://127.0.0.1:9", link_hosts: [app.example.com], api_key: fw_key }
   second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
 feeds:
   brand: { type: events, account: main, identifier_group: 1042 }

@@ -38,7 +38,7 @@ function configurations(): Write {
   url: ${redisUrl}
   prefix: ${prefix}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {${feeds.map((name) => `${name}: {type: events, identifier_group: 1042, detail: [], every: 5s}`).join(', ')}}
 sinks:
 ${sinks.map(sink).join('\n')}

@@ -84,6 +84,7 @@ function configText(tests: RedisForTests, sandbox: Sandbox): string {
 accounts:
   main:
     base_url: "${sandbox.url}"
+    link_hosts: [app.example.com]
     api_key: ${sandbox.apiKeys[0]}
     limits: { search: 100, basic: 100 }
 feeds:

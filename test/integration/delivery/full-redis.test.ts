@@ -83,6 +83,7 @@ test('workers of a full Redis ask now and then instead of spinning, and go on wh
   const pace = createSendPace(redis, keys, clock)
   const deliverer = createDeliverer({
     book: () => book,
+    serviceLink: () => null,
     circuit,
     pace,
     replica: 'r',

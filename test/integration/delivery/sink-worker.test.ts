@@ -32,6 +32,7 @@ async function rig(sink: Sink): Promise<Rig> {
   const shared = { redis: tests.redis, keys, clock, logger: silent }
   const deliverer = createDeliverer({
     book: () => book,
+    serviceLink: () => null,
     circuit: parts.circuit,
     pace: createSendPace(tests.redis, keys, clock),
     replica: 'r1',

@@ -57,9 +57,9 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
   expect(summary!.digest!.alreadySentTotal).toBe(2)
   expect(summary!.digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/odd', 'a/b/worst'])
   expect(summary!.digest!.alreadySentBySeverity?.map(({ count }) => count)).toEqual([1, 1])
-  for (const { title, link } of summary!.digest!.alreadySent) {
+  for (const { title, serviceLink } of summary!.digest!.alreadySent) {
     expect(title).toContain('example[.]com')
-    expect(link).toMatch(/^https:/)
+    expect(serviceLink).toMatch(/^https:/)
   }
   rig.toMorning(2)
   await rig.flush()

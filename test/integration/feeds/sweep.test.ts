@@ -315,6 +315,7 @@ route: {sinks: [soc]}
   const keys = tests.keys()
   const deliverer = createDeliverer({
     book: () => rig.book,
+    serviceLink: () => null,
     gate,
     circuit: createCircuit(tests.redis, keys),
     pace: createSendPace(tests.redis, keys, systemClock),

@@ -15,7 +15,7 @@ test('proved twenty times while events pour through groups, batches, digests and
     organizations: [{ id: 7, limits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
   })
   onTestFinished(() => sandbox.close())
-  const account = `{base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 100, basic: 100}}`
+  const account = `{base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 100, basic: 100}}`
   const app = aReplica(`
 redis: {url: '${tests.server.url}', prefix: load}
 http: {port: 0}

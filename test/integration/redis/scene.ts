@@ -33,7 +33,7 @@ export async function aScene(redis: string, logger?: Logger): Promise<Scene> {
   const yaml = `
 redis: ${redis}
 http: {port: 0}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
+accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks: {siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}}
 route: {sinks: [siem]}

@@ -360,6 +360,28 @@ describe('warnings', () => {
     ).toEqual([])
   })
 
+  test('links that lead nowhere, and hosts of links that add nothing', () => {
+    const linking = (baseUrl: string, linkHosts = ''): string[] =>
+      load(
+        fileWith({ account: `api_key: k\n    ${linkHosts}` }).replace(
+          'https://api.example.com',
+          baseUrl,
+        ),
+      ).warnings.map(({ path, problem }) => `${path}: ${problem}`)
+    const place = 'accounts.main.link_hosts'
+    expect(linking('https://gateway.example.com')).toEqual([
+      `${place}: links of its events are shown as text unless they lead to gateway.example.com`,
+    ])
+    expect(linking('https://gateway.example.com', 'link_hosts: [gateway.example.com]')).toEqual([])
+    expect(linking('https://gateway.example.com', 'link_hosts: [app.example.com]')).toEqual([])
+    const twice = 'link_hosts: [app.example.com, .example.net, a.example.net, x.org, x.org]'
+    expect(linking('https://api.example.com', twice)).toEqual([
+      `${place}: app.example.com adds nothing: base_url or another entry covers it`,
+      `${place}: a.example.net adds nothing: base_url or another entry covers it`,
+      `${place}: x.org adds nothing: base_url or another entry covers it`,
+    ])
+  })
+
   test('feeds that ask for more than their tier allows', () => {
     const account = 'api_key: k\n    limits: { search: 0.15 }'
     expect(warningsOf({ account, feed: 'every: 5s' })).toEqual([

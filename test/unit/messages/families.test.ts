@@ -2,21 +2,15 @@ import { describe, expect, test } from 'vitest'
 import type { EventDetail, ThreatEvent } from '../../../src/events/threat-event.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
+import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 function render(event: Partial<ThreatEvent>, detail?: EventDetail | 'unavailable'): Message {
-  const subject = {
-    account: 'main',
-    feed: 'brand',
-    routes: ['urgent'],
-    event: aThreatEvent({
-      highlights: {},
-      identifiers: [{ id: 1, name: 'acme.com' }],
-      ...event,
-    }),
+  const identifiers = [{ id: 1, name: 'acme.com' }]
+  const subject = aMember({
+    event: aThreatEvent({ highlights: {}, identifiers, ...event }),
     detail,
-    fetchedAtMs: 0,
-  }
+  })
   return renderMessage(subject, { attempt: 1, mayBeRepeat: false })
 }
 

@@ -10,7 +10,7 @@ import {
   type RenderOptions,
 } from '../../../src/messages/message.ts'
 import { sampleEvents } from '../../../src/messages/samples.ts'
-import type { DeliveryMember } from '../../../src/sinks/sink.ts'
+import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'
 
@@ -19,15 +19,7 @@ function render(
   options: Partial<RenderOptions> = {},
   rest: Partial<MessageSubject> = {},
 ): Message {
-  const member: DeliveryMember = {
-    id: 'i1',
-    account: 'main',
-    feed: 'brand',
-    labels: {},
-    routes: ['urgent'],
-    event: aThreatEvent(event),
-    fetchedAtMs: 1000,
-  }
+  const member = aMember({ event: aThreatEvent(event), fetchedAtMs: 1000 })
   return renderMessage({ ...member, ...rest }, { attempt: 1, mayBeRepeat: false, ...options })
 }
 
@@ -50,6 +42,7 @@ function textsOf(message: Message): { text: string; max: number; isBlock?: boole
       text,
       max: limits.name,
     })),
+    { text: message.unverifiedLink ?? '', max: limits.factValue },
     ...message.notes.map((text) => ({ text, max: limits.note })),
     { text: message.extract?.label ?? '', max: limits.extractLabel },
     { text: message.extract?.text ?? '', max: limits.extract, isBlock: true },
@@ -168,12 +161,10 @@ test('a message carries uid, link, origin and times', () => {
 })
 
 test.each([
-  'http://app.example.com/',
-  'javascript:alert(1)',
-  'https://joe:secret@app.example.com/',
-  'nonsense',
-])('%j is no link', (url) => {
-  expect(render({ url }).link).toBeNull()
+  ['https://evil.example/a?b=c.d', 'hxxps://evil[.]example/a?b=c.d'],
+  ['https://app.example.com.evil.example/', 'hxxps://app[.]example[.]com[.]evil[.]example/'],
+])('%j, which nobody vouches for, is a text that no client links', (url, unverifiedLink) => {
+  expect(render({ url }, {}, { link: undefined })).toMatchObject({ link: null, unverifiedLink })
 })
 
 test('a link is ASCII without quotes and angle brackets', () => {

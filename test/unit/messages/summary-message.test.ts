@@ -114,7 +114,7 @@ describe('a digest after what was sent at once', () => {
         uid: 'paste/x/1',
         sentAtMs: caughtUpMs,
         title: 'Paste: example[.]com in "dump"',
-        link: 'https://app.example.com/1',
+        serviceLink: 'https://app.example.com/1',
       },
       { severity: 'critical', type: 'paste', uid: 'paste/x/2', sentAtMs: caughtUpMs },
     ],
@@ -135,6 +135,12 @@ describe('a digest after what was sent at once', () => {
 
   test('says only how many where an older version froze it', () => {
     expect(renderDigest({ alreadySentTotal: 2 }).subject).toContain(': 2 already sent, nothing')
+  })
+
+  test('links to nothing that an older version froze unchecked', () => {
+    const [sent] = twelve.alreadySent
+    const { serviceLink: _checked, ...older } = { ...sent!, link: 'https://evil.example/1' }
+    expect(renderDigest({ alreadySent: [older] }).coverage?.alreadySent[0]?.link).toBeNull()
   })
 
   test('names each by its title with its link, and by its uid what is no longer kept', () => {

@@ -1,6 +1,7 @@
 /** Members with any text that a feed can hold: markup, mentions, broken Unicode, far too long. */
 import fc from 'fast-check'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
+import { aMember } from '../../support/deliveries.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
 
 export const anyText = fc.oneof(
@@ -14,29 +15,35 @@ export const anyText = fc.oneof(
 
 const anyTime = fc.option(fc.integer({ min: -8.64e15, max: 8.64e15 }))
 
-export const anyMember: fc.Arbitrary<DeliveryMember> = fc.record({
-  id: fc.constant('item1'),
-  account: fc.constant('main'),
-  feed: fc.constant('brand'),
-  labels: fc.constant({}),
-  routes: fc.array(anyText, { maxLength: 20 }),
-  fetchedAtMs: fc.integer({ min: 0, max: 4e12 }),
-  detail: fc.option(fc.dictionary(anyText, anyText, { maxKeys: 8 }), { nil: undefined }),
-  event: fc.record({
-    uid: anyText,
-    kind: fc.constantFrom('event' as const, 'credential' as const, 'report' as const),
-    type: fc.oneof(anyText, fc.constantFrom('stealer_log', 'paste', 'ransomleak', 'cc')),
-    source: anyText,
-    severity: fc.oneof(anyText, fc.constantFrom('info', 'critical')),
-    originalSeverity: fc.option(anyText),
-    createdAtMs: anyTime,
-    matchedAtMs: anyTime,
-    ignoredAtMs: anyTime,
-    remediatedAtMs: anyTime,
-    url: fc.option(anyText.map((text) => `https://app.example.com/${text}`)),
-    tags: fc.array(anyText, { maxLength: 15 }),
-    notes: fc.option(anyText),
-    identifiers: fc.array(fc.record({ id: fc.nat(), name: anyText }), { maxLength: 15 }),
-    highlights: fc.dictionary(anyText, fc.array(anyText, { maxLength: 3 }), { maxKeys: 5 }),
-  }),
-})
+export const anyMember: fc.Arbitrary<DeliveryMember> = fc
+  .record({
+    id: fc.constant('item1'),
+    account: fc.constant('main'),
+    feed: fc.constant('brand'),
+    labels: fc.constant({}),
+    routes: fc.array(anyText, { maxLength: 20 }),
+    fetchedAtMs: fc.integer({ min: 0, max: 4e12 }),
+    detail: fc.option(fc.dictionary(anyText, anyText, { maxKeys: 8 }), { nil: undefined }),
+    event: fc.record({
+      uid: anyText,
+      kind: fc.constantFrom('event' as const, 'credential' as const, 'report' as const),
+      type: fc.oneof(anyText, fc.constantFrom('stealer_log', 'paste', 'ransomleak', 'cc')),
+      source: anyText,
+      severity: fc.oneof(anyText, fc.constantFrom('info', 'critical')),
+      originalSeverity: fc.option(anyText),
+      createdAtMs: anyTime,
+      matchedAtMs: anyTime,
+      ignoredAtMs: anyTime,
+      remediatedAtMs: anyTime,
+      url: fc.option(
+        fc
+          .tuple(fc.constantFrom('app.example.com', 'evil.example'), anyText)
+          .map(([host, text]) => `https://${host}/${text}`),
+      ),
+      tags: fc.array(anyText, { maxLength: 15 }),
+      notes: fc.option(anyText),
+      identifiers: fc.array(fc.record({ id: fc.nat(), name: anyText }), { maxLength: 15 }),
+      highlights: fc.dictionary(anyText, fc.array(anyText, { maxLength: 3 }), { maxKeys: 5 }),
+    }),
+  })
+  .map(aMember)

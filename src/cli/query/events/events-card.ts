@@ -1,8 +1,10 @@
 import { parseItem } from '../../../feeds/parse-item.ts'
 import { cutCounting } from '../../../messages/clean-text.ts'
 import { severityLabel } from '../../../messages/severity-counts.ts'
+import { inertLine } from '../../../messages/inert-line.ts'
 import { typeLabel } from '../../../messages/type-label.ts'
 import type { WireFullEvent } from '../../../service/wire/events.ts'
+import { linkLines } from '../../about.ts'
 import type { Terminal } from '../../terminal.ts'
 import { harmless, table, timeInWords } from '../../words.ts'
 import { eventTitle } from './events-title.ts'
@@ -16,6 +18,8 @@ const mostFields = 200
 interface Shown extends WireFullEvent {
   metadata: { uid: string }
   data: Readonly<Record<string, unknown>>
+  /** Its address as it may be clicked, or null: it does not lead to the service. */
+  serviceLink: (url: string | null) => string | null
   /** What the title is made of: it shows no secret, whatever the fields do. */
   maskedData: Readonly<Record<string, unknown>>
 }
@@ -23,13 +27,17 @@ interface Shown extends WireFullEvent {
 /** An event for people: what it is, when and where, and every field that has a value, a line each. */
 export function eventCard(
   terminal: Terminal,
-  { event_type, metadata, data, maskedData }: Shown,
+  { event_type, metadata, data, maskedData, serviceLink }: Shown,
 ): string[] {
   const masked = new Map(fieldsOf(maskedData))
   const fields = fieldsOf(data)
   const more = fields.length - mostFields
   return [
-    ...headOf(terminal, { metadata: { ...metadata, type: event_type } }, maskedData),
+    ...headOf(
+      terminal,
+      { metadata: { ...metadata, type: event_type } },
+      { maskedData, serviceLink },
+    ),
     '',
     ...table(
       fields
@@ -46,7 +54,7 @@ export function eventCard(
 function headOf(
   terminal: Terminal,
   item: { metadata: { uid: string; type: string | null | undefined } },
-  maskedData: Shown['maskedData'],
+  { maskedData, serviceLink }: Pick<Shown, 'maskedData' | 'serviceLink'>,
 ): string[] {
   const parsed = parseItem(item)
   const uid = harmless(item.metadata.uid, 600)
@@ -64,7 +72,7 @@ function headOf(
     `${shownSeverity}  ${terminal.paint('bold', harmless(name))}`,
     ...(times.length === 0 ? [] : [times.join(', ')]),
     uid,
-    ...(url === null ? [] : [url]),
+    ...linkLines({ link: serviceLink(url), unverifiedLink: url && inertLine(url, 600) }),
   ]
 }
 

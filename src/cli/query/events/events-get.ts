@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import { maskDetail } from '../../../feeds/masking.ts'
 import { refang } from '../../../messages/defang.ts'
 import type { EventAnswer } from '../../../service/operations/event-answer.ts'
+import { createServiceLink } from '../../../service/service-links.ts'
 import { CommandError } from '../../command-error.ts'
 import { print, type Context } from '../../context.ts'
 import { harmless } from '../../words.ts'
@@ -29,8 +30,13 @@ export function uidValue(text: string): string {
 }
 
 async function getEvent(context: Context, uid: string, options: EventsGetOptions): Promise<void> {
-  const answer = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(harmless(uid), client.getEvent({ uid, ...asked() })),
+  const { answer, serviceLink } = await withClient(
+    context,
+    options,
+    async ({ config, account, client, asked }) => ({
+      answer: await nameFailure(harmless(uid), client.getEvent({ uid, ...asked() })),
+      serviceLink: (url: string | null) => createServiceLink(config.accounts)(account, url),
+    }),
   )
   if (answer.kind === 'none') throw nothingOf(uid, answer.why)
   const { event } = answer
@@ -40,7 +46,11 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   print(context, options, {
     json: shown,
     lines: () =>
-      eventCard(context.terminal, { ...shown, maskedData: maskDetail(answer.data, uid) }),
+      eventCard(context.terminal, {
+        ...shown,
+        maskedData: maskDetail(answer.data, uid),
+        serviceLink,
+      }),
   })
 }
 

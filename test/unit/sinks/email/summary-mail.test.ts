@@ -96,14 +96,14 @@ test('the plain part says the same in columns', () => {
 
 test('what was already sent stands before what is new, with title and link, in both parts', () => {
   const { members, summary } = aBusyDigest(3)
-  const link = 'https://app.example.com/sent'
+  const serviceLink = 'https://app.example.com/sent'
   const [first] = summary!.digest!.alreadySent
-  const alreadySent = [{ ...first!, title: 'Ransom leak: Acme named by lockbit', link }]
+  const alreadySent = [{ ...first!, title: 'Ransom leak: Acme named by lockbit', serviceLink }]
   const digest = { ...summary!.digest!, alreadySent }
   const { text, html } = compose({ members, summary: { ...summary!, digest } })
   for (const part of [text, html]) {
     expect(part).toContain('Ransom leak: Acme named by lockbit')
-    expect(part).toContain(link)
+    expect(part).toContain(serviceLink)
     expect(part.indexOf('Already sent')).toBeLessThan(part.search(/^Events$|>Events</m))
   }
 })

@@ -70,13 +70,14 @@ test('a feed that is behind comes before everything but the title, in the notifi
 
 test('what was already sent stands before what is new, with title and link', () => {
   const title = 'Ransom leak: Acme named by lockbit'
-  const link = 'https://app.example.com/sent'
-  const sent = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0, title, link }
+  const serviceLink = 'https://app.example.com/sent'
+  const about = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0 }
+  const sent = { ...about, title, serviceLink }
   const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 3 })
   const { inBlocks } = preview(summarised([aMember()], { kind: 'digest', digest }))
   const text = JSON.stringify(inBlocks.blocks)
   expect(text).toContain(title)
-  expect(text).toContain(link)
+  expect(text).toContain(serviceLink)
   expect(text).toContain('and 2 more that were already sent')
   expect(text.indexOf(title)).toBeLessThan(text.indexOf('Stealer log'))
 })
