@@ -13,6 +13,7 @@ import type { Environment } from './environment.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
+import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
 import type { Source } from './yaml-source.ts'
 
@@ -36,11 +37,14 @@ export function loadConfig({ path, env }: { path: string; env: Environment }): L
 /** `source.file` names the text in messages, and secret files are relative to it. */
 export function parseConfig(text: string, source: Source): LoadedConfig {
   const shape = { schema: configFile, references: referenceMistakes }
-  const { content, place } = parseFile(text, source, shape)
+  const { content, tree, place } = parseFile(text, source, shape)
   const config = deepFreeze(configOf(content))
   return {
     config,
-    warnings: place(findWarnings(config, systemClock.now())),
+    warnings: [
+      ...environmentWarnings(source.env),
+      ...place([...findWarnings(config, systemClock.now()), ...secretWarnings(tree, source.file)]),
+    ],
     hash: configHash(config),
     place,
   }

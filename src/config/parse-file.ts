@@ -22,6 +22,8 @@ export interface FileShape<Content> {
 
 export interface ParsedFile<Content> {
   content: Content
+  /** The file as it is written, variables replaced. */
+  tree: Tree
   /** Says of what is found later where in the file it stands. */
   place: (findings: Finding[]) => Mistake[]
 }
@@ -63,7 +65,7 @@ export function parseFile<Content>(
   if (mistakes.length > 0 || parsed?.data === undefined) {
     throw new ConfigError(placed(mistakes, tree, source))
   }
-  return { content: parsed.data, place: (findings) => placed(findings, tree, source) }
+  return { content: parsed.data, tree, place: (findings) => placed(findings, tree, source) }
 }
 
 /** One mistake a place: what an earlier step said there holds. */

@@ -1,4 +1,4 @@
-/** Folders that only this user may enter, and files in them that no planted link leads elsewhere. */
+/** Folders and files that only this user may enter or read, and which no planted link leads elsewhere. */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -6,9 +6,13 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  realpathSync,
   renameSync,
+  statSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs'
+import { refusal, type Refusal } from './config-fields.ts'
 
 /** Makes it where it is missing. What keeps it from being private, in words; undefined: nothing. */
 export function troubleOfPrivateFolder(folder: string): string | undefined {
@@ -23,6 +27,66 @@ export function troubleOfPrivateFolder(folder: string): string | undefined {
   if ((stat.mode & 0o077) !== 0)
     return `others may enter it (mode ${(stat.mode & 0o777).toString(8)}); run: chmod 700 ${folder}`
   return undefined
+}
+
+/** Whom the system takes a process for. */
+export interface ProcessIdentity {
+  uid: number
+  gids: readonly number[]
+}
+
+function ownIdentity(): ProcessIdentity | undefined {
+  const uid = process.getuid?.()
+  if (uid === undefined) return undefined // Windows has neither owners nor modes of this kind
+  return { uid, gids: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])] }
+}
+
+/**
+ * Who else may read or change a file that holds a secret, and what to do; undefined: nobody but this user and
+ * root, or it is no regular file. Links are followed: mounted secrets are links, and what counts is where they
+ * end. A file of root that a group of this process may only read is in order: so Kubernetes (`fsGroup`) and
+ * packages hand secrets to a service.
+ */
+export function exposureOfFile(path: string, self = ownIdentity()): Refusal | undefined {
+  const stat = statOf(path)
+  if (stat === undefined || !stat.isFile() || self === undefined) return undefined
+  const { uid, gid, mode } = stat
+  if (uid !== self.uid && uid !== 0) {
+    return refusal(
+      `${path} belongs to user ${uid}, and this is user ${self.uid}`,
+      closing(path, self),
+    )
+  }
+  const isHandedOver = uid === 0 && self.gids.includes(gid) && (mode & 0o020) === 0
+  const others = verbs(mode)
+  const group = isHandedOver ? '' : verbs(mode >> 3)
+  if (others === '' && group === '') return undefined
+  const who = others === '' ? `group ${gid} may ${group}` : `every user may ${others}`
+  const bits = (mode & 0o777).toString(8).padStart(4, '0')
+  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : closing(path, self)
+  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(path) ?? remedy)
+}
+
+function statOf(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined // who needs the file says that it cannot be read
+  }
+}
+
+function verbs(bits: number): string {
+  return [...(bits & 4 ? ['read'] : []), ...(bits & 2 ? ['change'] : [])].join(' and ')
+}
+
+function closing(path: string, { uid }: ProcessIdentity): string {
+  return `run as root: chown ${uid} ${path} && chmod 600 ${path}`
+}
+
+/** Kubernetes mounts a secret as links into a folder of its own making, such as `..2026_01_31_08_00_00.1`. */
+function mountedRemedy(path: string): string | undefined {
+  if (!/\/\.\.\d{4}_/.test(realpathSync(path))) return undefined
+  return 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod'
 }
 
 /** Whether a socket is there that this user made. */

@@ -76,6 +76,6 @@ export function aFile(name: string, content: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-cli-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, name)
-  writeFileSync(path, content)
+  writeFileSync(path, content, { mode: 0o600 })
   return path
 }

@@ -1,0 +1,197 @@
+/**
+ * Secrets that others can read or guess: files and configurations open to other users, a Redis password on the
+ * wire, keys that nobody had to guess long for. Warnings, since what a machine's users are to each other, and
+ * what a network is, only the operator knows.
+ */
+import type { Finding } from '../runtime/config-section.ts'
+import { exposureOfFile } from '../runtime/private-folder.ts'
+import { secretFromFile } from '../runtime/secret.ts'
+import { isLoopback } from '../runtime/web-address.ts'
+import { weakness } from '../runtime/weak-secret.ts'
+import type { Environment } from './environment.ts'
+import { listOf, sectionOf, type Place } from './file-parts.ts'
+import type { Mistake } from './config-error.ts'
+import type { Tree } from './yaml-source.ts'
+
+/** Keys whose text is a secret, or an address that may hold one; each has a twin that ends in `_file`. */
+export const secretKeys = ['api_key', 'password', 'ping', 'proxy', 'secret', 'smtp', 'url'] as const
+
+/** Files that anybody may read: certificates are shown to whoever connects. */
+const publicFiles = ['ca_file', 'cert_file']
+
+/** A secret as the configuration gives it. */
+interface WrittenSecret {
+  path: Place
+  /** Of `secretKeys`, or `key`: the private key of a certificate. */
+  key: string
+  /** The file that holds it; otherwise it is a text. */
+  file: string | undefined
+  /** Stands in the configuration itself, and not in a variable. */
+  isLiteral: boolean
+  read: () => string
+}
+
+export function secretWarnings(tree: Written, file: string): Finding[] {
+  const secrets = secretsOf(tree)
+  return [
+    ...secrets.flatMap(exposedFile),
+    ...exposedConfiguration(secrets, file),
+    ...clearTextRedis(tree.value, secrets),
+    ...weakSecrets(tree.value, secrets),
+  ]
+}
+
+/** What the environment itself does to the safety of all connections. */
+export function environmentWarnings(env: Environment): Mistake[] {
+  if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return []
+  return [
+    {
+      file: 'environment',
+      line: 0,
+      column: 0,
+      path: 'NODE_TLS_REJECT_UNAUTHORIZED',
+      problem: 'no certificate is checked: whoever is in between reads keys, tokens and messages',
+      remedy:
+        'remove the variable, and name your own authorities in ca_file or NODE_EXTRA_CA_CERTS',
+    },
+  ]
+}
+
+type Written = Pick<Tree, 'value' | 'variablesAt'>
+
+function secretsOf({ value, variablesAt }: Written): WrittenSecret[] {
+  return sectionsWithSecrets(value).flatMap(({ path, keys }) =>
+    Object.entries(keys).flatMap(([name, content]) =>
+      textsOf([...path, name], content).flatMap(({ place, text }) => {
+        const isFile = name.endsWith('_file')
+        const key = name === 'secrets' ? 'secret' : name.replace(/_file$/, '')
+        if (publicFiles.includes(name) || !(isFile || isSecretKey(key))) return []
+        const isLiteral = !isFile && variablesAt(place).length === 0
+        const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
+        return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]
+      }),
+    ),
+  )
+}
+
+/** A text, or each of a list, with its place. */
+function textsOf(place: Place, content: unknown): { place: Place; text: string }[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ place, text: content }]
+  return listOf(content).flatMap((inner, index) => textsOf([...place, index], inner))
+}
+
+function isSecretKey(key: string): boolean {
+  return secretKeys.some((known) => known === key)
+}
+
+interface PlacedSection {
+  path: string[]
+  keys: Readonly<Record<string, unknown>>
+}
+
+function sectionsWithSecrets(file: unknown): PlacedSection[] {
+  const { redis, accounts, sinks, canary } = sectionOf(file)
+  const byName = (name: string, sections: unknown): PlacedSection[] =>
+    Object.entries(sectionOf(sections)).map(([key, one]) => ({
+      path: [name, key],
+      keys: sectionOf(one),
+    }))
+  return [
+    { path: ['redis'], keys: sectionOf(redis) },
+    { path: ['redis', 'sentinels'], keys: sectionOf(sectionOf(redis)['sentinels']) },
+    ...byName('accounts', accounts),
+    ...byName('sinks', sinks),
+    { path: ['canary'], keys: sectionOf(canary) },
+  ]
+}
+
+function exposedFile({ path, file }: WrittenSecret): Finding[] {
+  const exposure = file === undefined ? undefined : exposureOfFile(file)
+  return exposure ? [{ path, ...exposure }] : []
+}
+
+/** Of the configuration itself, told once, at the first secret that is written out in it. */
+function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): Finding[] {
+  const literal = secrets.filter(isSecretInClear)
+  const exposure = literal.length > 0 ? exposureOfFile(file) : undefined
+  if (exposure === undefined || literal[0] === undefined) return []
+  const more = literal.length === 1 ? '' : ` (and ${literal.length - 1} more)`
+  const problem = `a secret is written out here${more}, and ${exposure.problem}`
+  const remedy = `${exposure.remedy}, or write ${literal[0].key}_file and put it into a file of its own`
+  return [{ path: literal[0].path, problem, remedy }]
+}
+
+function isSecretInClear({ key, isLiteral, read }: WrittenSecret): boolean {
+  return isLiteral && (!isAddress(key) || holdsSecret(read()))
+}
+
+function isAddress(key: string): boolean {
+  return key === 'url' || key === 'smtp' || key === 'proxy'
+}
+
+/** A password, or a word that looks drawn at random, as addresses of webhooks have. */
+function holdsSecret(address: string): boolean {
+  const url = URL.parse(address)
+  if (url === null) return false
+  const words = `${url.pathname}${url.search}`.match(/[\w-]{16,}/g) ?? []
+  return url.password !== '' || words.some((word) => /\d/.test(word) && /[a-z]/i.test(word))
+}
+
+/** A password that goes over a network in clear. */
+function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
+  const redis = sectionOf(sectionOf(file)['redis'])
+  const own = secrets.filter(({ path }) => path[0] === 'redis')
+  const password = own.find(({ key }) => key === 'password')
+  const given = own.find(({ key }) => key === 'url')
+  const said = (path: Place, host: string, remedy: string): Finding[] => [
+    { path, problem: `the password goes to ${host} in clear, without TLS`, remedy },
+  ]
+  if (given) {
+    const url = URL.parse(readOr(given, ''))
+    if (url?.protocol !== 'redis:' || isLoopback(url.hostname)) return []
+    if (url.password === '' && !password) return []
+    return said(given.path, url.hostname, 'write rediss:// instead of redis://')
+  }
+  const nodes = [...listOf(redis['cluster']), ...listOf(sectionOf(redis['sentinels'])['nodes'])]
+  const host = nodes.map(hostOf).find((name) => name !== '' && !isLoopback(name))
+  if (!password || host === undefined || String(redis['tls']) === 'true') return []
+  return said(password.path, host, 'write tls: true beside it')
+}
+
+function hostOf(node: unknown): string {
+  return URL.parse(`tcp://${String(node)}`)?.hostname ?? ''
+}
+
+/** A file that has gone since it was tried. */
+function readOr(secret: WrittenSecret, otherwise: string): string {
+  try {
+    return secret.read()
+  } catch {
+    return otherwise
+  }
+}
+
+const remedies: Readonly<Record<string, string>> = {
+  secret: 'draw another, for the receiver too: echo "whsec_$(openssl rand -base64 32)"',
+  password: 'draw another, for Redis too: openssl rand -hex 32',
+  url: 'draw another password, for Redis too: openssl rand -hex 32',
+  api_key: 'use a key that the service made',
+}
+
+/** What Tocsin signs with, what opens Redis, and, where secrets are revealed, what they are sealed under. */
+function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
+  const { sinks } = sectionOf(file)
+  const seals = Object.values(sectionOf(sinks)).some(
+    (sink) => String(sectionOf(sink)['reveal']) === 'true',
+  )
+  return secrets.flatMap((secret) => {
+    const { key, path } = secret
+    const isOfRedis = path[0] === 'redis'
+    const counts = key === 'secret' || isOfRedis || (key === 'api_key' && seals)
+    const remedy = counts ? remedies[key] : undefined
+    if (remedy === undefined) return []
+    const text = readOr(secret, '')
+    const problem = weakness(isAddress(key) ? (URL.parse(text)?.password ?? '') : text)
+    return problem === undefined ? [] : [{ path, problem, remedy }]
+  })
+}

@@ -1,0 +1,323 @@
+/** `check` and the daemon's log warn of secrets that other users read, the network carries, or anybody guesses. */
+import { randomBytes } from 'node:crypto'
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { formatMistake } from '../../src/config/config-error.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { configKeys } from '../../src/config/schema.ts'
+import { secretKeys } from '../../src/config/secret-warnings.ts'
+import { exposureOfFile } from '../../src/runtime/private-folder.ts'
+import { weakness } from '../../src/runtime/weak-secret.ts'
+import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+const at = (name: string): string => join(folder, name)
+const isRoot = process.getuid?.() === 0
+
+function aFile(name: string, text: string, mode = 0o600): string {
+  rmSync(at(name), { force: true }) // with its owner
+  writeFileSync(at(name), text)
+  chmodSync(at(name), mode) // whatever the umask
+  return at(name)
+}
+
+const drawn = `whsec_${randomBytes(32).toString('base64')}`
+
+/** Of these files, each of mode 0600 at first. */
+const files = {
+  api_key_file: 'fw_Pq7Zr2Lx9Vt4Kw8N',
+  proxy_file: 'http://user:Pq7Zr2Lx9Vt4@proxy.example.com:3128',
+  slack_url_file: 'https://hooks.slack.example/services/T0/B0/Pq7Zr2Lx9Vt4Kw8N',
+  smtp_file: 'smtps://user:Pq7Zr2Lx9Vt4@mail.example.com',
+  hook_url_file: 'https://siem.example.com/in',
+  secret_file: drawn,
+  password_file: 'Pq7Zr2Lx9Vt4Kw8N',
+  ping_file: 'https://ping.example.com/0f8fad5b-d9cb-469f-a165-70867728950e',
+}
+type File = keyof typeof files
+
+const places: Record<File, string> = {
+  api_key_file: 'accounts.main.api_key_file',
+  proxy_file: 'accounts.main.proxy_file',
+  slack_url_file: 'sinks.soc.url_file',
+  smtp_file: 'sinks.oncall.smtp_file',
+  hook_url_file: 'sinks.siem.url_file',
+  secret_file: 'sinks.siem.secret_file',
+  password_file: 'redis.password_file',
+  ping_file: 'canary.ping_file',
+}
+
+function inFiles(open: Partial<Record<File, number>> = {}): string {
+  for (const [name, text] of Object.entries(files)) aFile(name, text, open[name as File])
+  return aFile(
+    'in-files.yaml',
+    `redis: {url: 'rediss://redis.example.com:6379', password_file: password_file}
+accounts: {main: {base_url: 'https://api.example.com', api_key_file: api_key_file, proxy_file: proxy_file}}
+feeds: {brand: {type: events, identifier_group: 1}}
+sinks:
+  soc: {type: slack, url_file: slack_url_file}
+  oncall: {type: email, smtp_file: smtp_file, from: a@example.com, to: [b@example.com]}
+  siem: {type: webhook, url_file: hook_url_file, secret_file: secret_file}
+route: {sinks: [soc, oncall, siem]}
+canary: {every: 1h, sinks: [siem], ping_file: ping_file}
+`,
+    0o644,
+  )
+}
+
+/** With what the parts say written out. */
+function written(parts: { redis?: string; key?: string; sinks?: string; mode?: number }): string {
+  const { redis = '{}', key = '${KEY}', sinks = '', mode = 0o600 } = parts
+  return aFile(
+    'written.yaml',
+    `redis: ${redis}
+accounts: {main: {base_url: 'https://api.example.com', api_key: '${key}'}}
+feeds: {brand: {type: events, identifier_group: 1}}
+sinks:
+  soc: {type: slack, url: '\${SLACK}'}
+${sinks}
+route: {sinks: [soc${sinks === '' ? '' : ', siem'}]}
+`,
+    mode,
+  )
+}
+
+const env = {
+  KEY: 'fw_Pq7Zr2Lx9Vt4Kw8N',
+  SLACK: 'https://hooks.slack.example/services/T0/B0/Pq7Zr2Lx9Vt4Kw8N',
+}
+
+function warningsOf(path: string, more: Record<string, string> = {}): string[] {
+  return loadConfig({ path, env: { ...env, ...more } }).warnings.map(formatMistake)
+}
+
+describe('a file that holds a secret', () => {
+  test('is no matter while only this user may read it, and certificates never are', () => {
+    expect(warningsOf(inFiles())).toEqual([])
+    expect(warningsOf(inFiles({ api_key_file: 0o400 }))).toEqual([])
+  })
+
+  test.each(Object.keys(files) as File[])('is named where every user may read it: %s', (name) => {
+    const warnings = warningsOf(inFiles({ [name]: 0o644 }))
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toContain(
+      ` ${places[name]}: every user may read ${at(name)} (mode 0644); run: chmod 600 ${at(name)}`,
+    )
+  })
+
+  test('is named where its group may read it, and where others may change it', () => {
+    const own = { uid: process.getuid!(), gids: [] }
+    expect(exposureOfFile(aFile('group', 'x', 0o640), own)).toMatchObject({
+      problem: expect.stringMatching(/^group \d+ may read \S+ \(mode 0640\)$/) as string,
+    })
+    expect(exposureOfFile(aFile('drop', 'x', 0o602), own)!.problem).toContain('may change')
+    expect(exposureOfFile(aFile('open', 'x', 0o666), own)!.problem).toContain('may read and change')
+  })
+
+  test.runIf(isRoot)('is named where it belongs to another user', () => {
+    const path = inFiles()
+    chownSync(at('secret_file'), 65534, 65534)
+    expect(warningsOf(path)).toEqual([
+      expect.stringMatching(
+        /sinks\.siem\.secret_file: \S+ belongs to user 65534, and this is user 0; run as root: chown 0 \S+ && chmod 600 \S+$/,
+      ),
+    ])
+  })
+})
+
+describe.runIf(isRoot)('a secret that root hands to a service', () => {
+  const service = { uid: 1000, gids: [1000, 2000] }
+
+  /** As the kubelet mounts one: `key` → `..data/key`, and `..data` → a folder named after the time. */
+  function mounted(mode: number, gid: number): string {
+    const base = mkdtempSync(at('mount-'))
+    const made = '..2026_01_31_08_00_00.123456'
+    mkdirSync(join(base, made))
+    writeFileSync(join(base, made, 'key'), 'x')
+    chmodSync(join(base, made, 'key'), mode)
+    chownSync(join(base, made, 'key'), 0, gid)
+    symlinkSync(made, join(base, '..data'))
+    symlinkSync('..data/key', join(base, 'key'))
+    return join(base, 'key')
+  }
+
+  test.each([
+    { as: 'defaultMode 0400 with fsGroup', mode: 0o440, gid: 2000 },
+    { as: 'its own group', mode: 0o440, gid: 1000 },
+    { as: 'a package: root and its group, 0640', mode: 0o640, gid: 1000 },
+  ])('is in order as $as', ({ mode, gid }) => {
+    expect(exposureOfFile(mounted(mode, gid), service)).toBeUndefined()
+  })
+
+  test('is named where every user may read it, as Kubernetes mounts by default, or another group', () => {
+    expect(exposureOfFile(mounted(0o644, 2000), service)).toEqual({
+      problem: expect.stringMatching(/^every user may read \S+\/key \(mode 0644\)$/) as string,
+      remedy: 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod',
+    })
+    expect(exposureOfFile(mounted(0o440, 3000), service)!.problem).toContain('group 3000 may read')
+    expect(exposureOfFile(mounted(0o660, 2000), service)!.problem).toContain('change')
+  })
+})
+
+describe('a configuration that others may read', () => {
+  const literal = {
+    key: env.KEY,
+    sinks: `  siem: {type: webhook, url: 'https://siem.example.com/in', secret: '${drawn}'}`,
+  }
+
+  test('is named with the first secret that is written out in it', () => {
+    const [warning, ...others] = warningsOf(written({ ...literal, mode: 0o644 }))
+    expect(others).toEqual([])
+    expect(warning).toMatch(
+      /written\.yaml:2:\d+ accounts\.main\.api_key: a secret is written out here \(and 1 more\), and every user may read \S+written\.yaml \(mode 0644\); run: chmod 600 \S+, or write api_key_file /,
+    )
+    expect(warning).not.toContain(env.KEY)
+  })
+
+  test('is no matter where it is closed, or where its secrets are variables', () => {
+    expect(warningsOf(written({ ...literal, mode: 0o600 }))).toEqual([])
+    expect(warningsOf(written({ mode: 0o644 }))).toEqual([])
+  })
+
+  test.each([
+    { address: 'https://siem.example.com/hooks/tocsin', isSecret: false },
+    { address: 'https://siem.example.com/in/Pq7Zr2Lx9Vt4Kw8NPq7Z', isSecret: true },
+    { address: 'https://siem.example.com/in?key=Pq7Zr2Lx9Vt4Kw8NPq7Z', isSecret: true },
+  ])('counts $address as a secret: $isSecret', ({ address, isSecret }) => {
+    const sinks = `  siem: {type: webhook, url: '${address}', secret: '\${SIEM}'}`
+    const warnings = warningsOf(written({ sinks, mode: 0o644 }), { SIEM: drawn })
+    expect(warnings.length > 0).toBe(isSecret)
+  })
+})
+
+describe('the password of Redis, without TLS', () => {
+  const strong = 'Pq7Zr2Lx9Vt4Kw8N'
+
+  test.each([
+    [`{url: 'redis://:${strong}@redis.example.com:6379'}`, 'redis.url', 'rediss://'],
+    [`{url: 'redis://10.0.0.7', password: ${strong}}`, 'redis.url', 'rediss://'],
+    [
+      `{cluster: [127.0.0.1, redis-2.example.com], password: ${strong}}`,
+      'redis.password',
+      'tls: true',
+    ],
+    [
+      `{sentinels: {name: main, nodes: [redis-1.example.com]}, password: ${strong}}`,
+      'redis.password',
+      'tls: true',
+    ],
+  ])('is named where it goes to another machine: %s', (redis, place, remedy) => {
+    const [warning, ...others] = warningsOf(written({ redis }))
+    expect(others).toEqual([])
+    expect(warning).toContain(` ${place}: the password goes to `)
+    expect(warning).toContain(remedy)
+    expect(warning).not.toContain(strong)
+  })
+
+  test.each([
+    `{url: 'rediss://:${strong}@redis.example.com:6379'}`,
+    `{url: 'redis://:${strong}@127.0.0.1:6379'}`,
+    `{url: 'redis://:${strong}@[::1]:6379'}`,
+    `{url: 'unix:///run/redis.sock', password: ${strong}}`,
+    `{url: 'redis://redis.example.com:6379'}`,
+    `{cluster: [redis-2.example.com], password: ${strong}, tls: true}`,
+  ])('is no matter with %s', (redis) => {
+    expect(warningsOf(written({ redis }))).toEqual([])
+  })
+})
+
+describe('a weak secret', () => {
+  test.each([
+    'changeme',
+    'CHANGE-ME!',
+    'change_me_please_1234567',
+    'secret',
+    'my-secret',
+    'your-webhook-secret-here',
+    'a'.repeat(32),
+    'abababababababababababab',
+    'changeme-changeme-changeme-',
+    '123456789012345678901234',
+    'abcdefghijklmnopqrstuvwxyz',
+    'hunter2',
+    `whsec_${Buffer.alloc(32).toString('base64')}`,
+    `whsec_${Buffer.from('changeme'.repeat(4)).toString('base64')}`,
+  ])('is known as one: %s', (secret) => {
+    expect(weakness(secret)).toBeDefined()
+    expect(weakness(secret)).not.toContain(secret)
+  })
+
+  test('is none that was drawn at random, in whatever letters', () => {
+    for (let n = 0; n < 2000; n += 1) {
+      const bytes = randomBytes(24)
+      const digits = Array.from(bytes, (byte) => byte % 10).join('')
+      const texts = [bytes.toString('hex'), bytes.toString('base64'), digits]
+      texts.push(`whsec_${bytes.toString('base64')}`, bytes.toString('base64').slice(0, 16))
+      expect(texts.filter((text) => weakness(text) !== undefined)).toEqual([])
+    }
+    expect(weakness('')).toBeUndefined()
+  })
+
+  test('is named where it signs, where it opens Redis, and where leaked secrets are sealed under it', () => {
+    const sinks = (more: string): string =>
+      `  siem: {type: webhook, url: 'https://siem.example.com/in', ${more}}`
+    const secrets = `secrets: ['${drawn}', 'changeme-changeme-changeme']`
+    const named = (path: string): string[] =>
+      loadConfig({ path, env }).warnings.map(({ path: place }) => place)
+    expect(named(written({ sinks: sinks(secrets) }))).toEqual(['sinks.siem.secrets[1]'])
+    expect(named(written({ redis: "{url: 'redis://:changeme@127.0.0.1'}" }))).toEqual(['redis.url'])
+    expect(named(written({ redis: '{password: foobared}' }))).toEqual(['redis.password'])
+    const strong = `secret: '${drawn}'`
+    expect(named(written({ key: 'changeme', sinks: sinks(strong) }))).toEqual([])
+    const reveals = sinks(`${strong}, reveal: true`)
+    expect(named(written({ key: 'changeme', sinks: reveals }))).toEqual(['accounts.main.api_key'])
+  })
+})
+
+test('an environment in which no certificate is checked is named', () => {
+  const named = (value: string): string[] =>
+    warningsOf(written({}), { NODE_TLS_REJECT_UNAUTHORIZED: value })
+  expect(named('1')).toEqual([])
+  expect(named('0')).toEqual([
+    expect.stringMatching(/^environment NODE_TLS_REJECT_UNAUTHORIZED: .*; remove the variable/),
+  ])
+})
+
+test('check prints them, and they are no mistakes', async () => {
+  const { code, out } = await tocsin('check', inFiles({ secret_file: 0o644 }))
+  expect(out).toMatch(/^warning \S+ sinks\.siem\.secret_file: every user may read/m)
+  expect(code).toBe(0)
+})
+
+test('the daemon says them in its log at start, with place and remedy', async () => {
+  const running = startTocsin('run', '--config', inFiles({ api_key_file: 0o644 }))
+  await running.says('configuration warning')
+  running.child.kill('SIGKILL')
+  const line = running
+    .soFar()
+    .split('\n')
+    .find((said) => said.includes('configuration warning'))
+  expect(JSON.parse(line!)).toMatchObject({
+    level: 'warn',
+    path: 'accounts.main.api_key_file',
+    remedy: `run: chmod 600 ${at('api_key_file')}`,
+  })
+})
+
+test('every key that has a twin for a file is known as a secret', () => {
+  const keys = configKeys()
+  const twins = keys.filter((key) => keys.includes(`${key}_file`))
+  const names = new Set(twins.map((key) => key.split('.').at(-1)))
+  expect(names).toEqual(new Set(secretKeys))
+})
