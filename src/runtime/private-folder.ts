@@ -12,6 +12,7 @@ import {
   writeFileSync,
   type Stats,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { refusal, type Refusal } from './config-fields.ts'
 
 /** Makes it where it is missing. What keeps it from being private, in words; undefined: nothing. */
@@ -33,23 +34,28 @@ export function troubleOfPrivateFolder(folder: string): string | undefined {
 export interface ProcessIdentity {
   uid: number
   gids: readonly number[]
+  /** The folder into which Docker and Podman mount secrets, each for one container: all users there are its own. */
+  secretsMount: string
 }
 
 function ownIdentity(): ProcessIdentity | undefined {
   const uid = process.getuid?.()
   if (uid === undefined) return undefined // Windows has neither owners nor modes of this kind
-  return { uid, gids: [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])] }
+  const gids = [process.getegid?.() ?? 0, ...(process.getgroups?.() ?? [])]
+  return { uid, gids, secretsMount: '/run/secrets' }
 }
 
 /**
  * Who else may read or change a file that holds a secret, and what to do; undefined: nobody but this user and
  * root, or it is no regular file. Links are followed: mounted secrets are links, and what counts is where they
  * end. A file of root that a group of this process may only read is in order: so Kubernetes (`fsGroup`) and
- * packages hand secrets to a service.
+ * packages hand secrets to a service. What Docker mounts as a secret has the owner and mode of the host's file, or
+ * is open to all of its container: neither says anything.
  */
 export function exposureOfFile(path: string, self = ownIdentity()): Refusal | undefined {
   const stat = statOf(path)
   if (stat === undefined || !stat.isFile() || self === undefined) return undefined
+  if (dirname(realpathSync(path)) === self.secretsMount) return undefined
   const { uid, gid, mode } = stat
   if (uid !== self.uid && uid !== 0) {
     return refusal(

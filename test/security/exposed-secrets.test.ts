@@ -117,7 +117,7 @@ describe('a file that holds a secret', () => {
   })
 
   test('is named where its group may read it, and where others may change it', () => {
-    const own = { uid: process.getuid!(), gids: [] }
+    const own = { uid: process.getuid!(), gids: [], secretsMount: '/run/secrets' }
     expect(exposureOfFile(aFile('group', 'x', 0o640), own)).toMatchObject({
       problem: expect.stringMatching(/^group \d+ may read \S+ \(mode 0640\)$/) as string,
     })
@@ -137,7 +137,7 @@ describe('a file that holds a secret', () => {
 })
 
 describe.runIf(isRoot)('a secret that root hands to a service', () => {
-  const service = { uid: 1000, gids: [1000, 2000] }
+  const service = { uid: 1000, gids: [1000, 2000], secretsMount: at('run') }
 
   /** As the kubelet mounts one: `key` → `..data/key`, and `..data` → a folder named after the time. */
   function mounted(mode: number, gid: number): string {
@@ -158,6 +158,16 @@ describe.runIf(isRoot)('a secret that root hands to a service', () => {
     { as: 'a package: root and its group, 0640', mode: 0o640, gid: 1000 },
   ])('is in order as $as', ({ mode, gid }) => {
     expect(exposureOfFile(mounted(mode, gid), service)).toBeUndefined()
+  })
+
+  test('is in order as Docker mounts it for one container, whatever its owner and mode on the host', () => {
+    mkdirSync(join(service.secretsMount, 'deeper'), { recursive: true })
+    const mountedFile = aFile('run/api-key', 'x', 0o444)
+    chownSync(mountedFile, 1001, 1001)
+    expect(exposureOfFile(mountedFile, service)).toBeUndefined()
+    expect(exposureOfFile(aFile('run/deeper/key', 'x', 0o444), service)).toBeDefined()
+    symlinkSync(aFile('elsewhere', 'x', 0o444), join(service.secretsMount, 'link'))
+    expect(exposureOfFile(join(service.secretsMount, 'link'), service)).toBeDefined()
   })
 
   test('is named where every user may read it, as Kubernetes mounts by default, or another group', () => {

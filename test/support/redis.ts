@@ -4,7 +4,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -124,6 +124,14 @@ export async function endServer(child: ChildProcess): Promise<void> {
   const gone = once(child, 'exit')
   child.kill('SIGKILL')
   await gone
+}
+
+/** Where the server is; it decides by the name under which it is started what it is. */
+export function redisServerPath(): string {
+  const folders = (process.env['PATH'] ?? '').split(':')
+  const found = folders.map((folder) => join(folder, findRedisServer())).find(existsSync)
+  if (found === undefined) throw new Error('no redis-server found on PATH')
+  return found
 }
 
 /** Debian's redis-tools carries the server under the name redis-check-rdb. */

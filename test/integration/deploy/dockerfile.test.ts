@@ -1,17 +1,30 @@
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { allowedInBuild, readStages, root } from '../../support/dockerfile.ts'
 
+const text = readFileSync(join(root, 'deploy/Dockerfile'), 'utf8')
 const stages = readStages()
 const [build, packages, image] = stages
+const said = new Map(image!.instructions)
+const entrypoint = JSON.parse(said.get('ENTRYPOINT')!) as string[]
 const own = stages.flatMap(({ copies }) => copies).filter(({ from }) => from === undefined)
 
-test('there are stages that build and install, and the image itself, all on Node 24', () => {
+test('there are stages that build and install, and the image itself, all on one base', () => {
   expect(stages).toHaveLength(3)
   for (const { instructions } of stages) {
-    expect(instructions[0]?.[1]).toMatch(/^node:24-slim\b/)
+    expect(instructions[0]?.[1]).toMatch(/^\$\{NODE_IMAGE\}( AS \w+)?$/)
   }
+})
+
+test('the base is the Node that the tests run on, and can be given by its digest', () => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    devDependencies: { node: string }
+  }
+  expect(text).toMatch(/^ARG NODE_IMAGE=\S+$/m)
+  expect(text).toContain(`ARG NODE_IMAGE=node:${devDependencies.node}-slim\n`)
 })
 
 test('every file that is copied exists, and the ignore file lets through just these', () => {
@@ -34,9 +47,19 @@ test('the image takes dist from the build, production packages by the lock, and 
 })
 
 test('the image runs without root, stops on SIGTERM and says how it is', () => {
-  const said = new Map(image!.instructions)
   expect(said.get('USER')).toBe('node')
   expect(said.get('STOPSIGNAL')).toBe('SIGTERM')
   expect(said.get('HEALTHCHECK')).toContain('/healthz')
-  expect(said.get('ENTRYPOINT')).toBe('["node", "--disable-sigusr1", "dist/main.js"]')
+  expect(entrypoint.slice(0, 2)).toEqual(['node', '--disable-sigusr1'])
+  expect(entrypoint.at(-1)).toBe('dist/main.js')
+})
+
+test('Node takes the options of the image, and its heap ends below what the container may have', () => {
+  const options = entrypoint.slice(1, -1)
+  const probe = 'v8.getHeapStatistics().heap_size_limit'
+  const limitWith = (more: string[]): number =>
+    Number(execFileSync(process.execPath, [...more, '-p', probe], { encoding: 'utf8' }))
+  const may = Math.min(totalmem(), process.constrainedMemory() || Infinity)
+  expect(limitWith(options) / may).toBeGreaterThan(0.5)
+  expect(limitWith(options) / may).toBeLessThan(0.75)
 })
