@@ -1,6 +1,6 @@
 /** The parts of delivery on a real Redis, driven one pass at a time. */
 import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
-import { createDeliverer, type DeliverOutcome } from '../../src/delivery/deliverer.ts'
+import { createDeliverer, type DeliverOutcome, type Work } from '../../src/delivery/deliverer.ts'
 import { createReconciler, type Reconciler } from '../../src/delivery/reconciler.ts'
 import { createSendPace } from '../../src/delivery/send-pace.ts'
 import { createWorkQueue, type WorkQueue } from '../../src/delivery/work-queue.ts'
@@ -17,8 +17,11 @@ export interface DeliveryRig {
   circuit: Circuit
   queue: WorkQueue
   reconciler: Reconciler
-  deliver: (sink: Sink, ref: string, signal?: AbortSignal) => Promise<DeliverOutcome>
+  /** `given`: where the process stops, or another one has the job by now. */
+  deliver: (sink: Sink, ref: string, given?: Partial<Hold>) => Promise<DeliverOutcome>
 }
+
+type Hold = Pick<Work, 'signal' | 'isStillMine'>
 
 export interface DeliveryRigOptions {
   redis: Redis
@@ -63,8 +66,15 @@ export function aDeliveryRig(options: DeliveryRigOptions): DeliveryRig {
     circuit,
     queue,
     reconciler,
-    deliver: (sink, ref, signal = new AbortController().signal) =>
-      deliverer.deliverOnce({ book, sink, ref, signal, isStillMine: () => Promise.resolve(true) }),
+    deliver: (sink, ref, given = {}) =>
+      deliverer.deliverOnce({
+        book,
+        sink,
+        ref,
+        signal: new AbortController().signal,
+        isStillMine: () => Promise.resolve(true),
+        ...given,
+      }),
   }
 }
 

@@ -299,6 +299,46 @@ test('a late arrival without a match time is missing only once a sweep had its c
   expect((await audited(given, feed)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
 
+test('an audit keeps when an earlier one saw an event first: a sweep between the two proves that it is missing', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+  const createdAtMs = Date.now() - 3_600_000
+  given.sandbox.addEvents(3, { severity: 'low', createdAtMs, matchedAtMs: createdAtMs })
+  await given.toEnd(feed)
+  await given.toEnd(feed, 'sweep')
+  const late = { severity: 'low', createdAtMs: createdAtMs - 1, matchedAtMs: null }
+  const [arrived] = given.sandbox.addEvents(1, late)
+  const auditAt = async (aheadMs: number): Promise<AuditResult> => {
+    const state = await openFeed(given.book, feed.name, feed.startMs)
+    const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+    const clock = { ...systemClock, now: () => Date.now() + aheadMs }
+    const turn = { kind: 'command', signal: stopping } as const
+    return finish(auditFeed({ ...partsOf(given), clock }, feed, window, turn))
+  }
+  await auditAt(0)
+  expect((await auditAt(120_000)).awaited).toMatchObject([{ uid: arrived!.uid }])
+  const ended = { fingerprint: 'any', begunMs: Date.now() + 60_000 }
+  const place = given.book.key('feed', feed.name)
+  await tests.redis.hset(place, 'sweep_completed_walk', JSON.stringify(ended))
+  expect((await auditAt(180_000)).missing).toMatchObject([{ uid: arrived!.uid }])
+})
+
+test('what was created in the very moment from which all is there again is missed where its record is gone', async () => {
+  const given = await aRig()
+  const feed = aFeed({ sweep: undefined })
+  const createdAtMs = Date.now() - 3_600_000
+  const [lost] = given.sandbox.addEvents(3, { severity: 'low', createdAtMs })
+  await given.toEnd(feed)
+  await remove(given, feed, lost!.uid, { markStays: true })
+  const state = await openFeed(given.book, feed.name, feed.startMs)
+  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
+  await steps.next()
+  const clocksDifferMs = 300_000
+  await tests.redis.set(given.book.key('trimmed'), createdAtMs - clocksDifferMs)
+  expect((await finish(steps)).missing).toMatchObject([{ uid: lost!.uid, why: 'record_gone' }])
+})
+
 test('an event of two feeds whose record is gone is taken in again for both', async () => {
   const given = await aRig()
   const feeds = ['one', 'two'].map((name) => aFeed({ name, sweep: undefined }))

@@ -115,3 +115,9 @@ test('another address is not the one that is gone; a replica with the old one st
   await changed!.report('soc', 'ok')
   expect(await old!.admit('soc')).toBe(0)
 })
+
+test('a sink that is gone is left alone by a replica that cannot read its address', async () => {
+  const { keys } = fresh()
+  await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', 'x')
+  expect(await createCircuit(tests.redis, keys, () => '').admit('soc')).toBe(5_000)
+})

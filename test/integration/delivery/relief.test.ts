@@ -198,15 +198,22 @@ test('a test event is not gathered: it goes by itself, as a test', async () => {
   expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).toEqual({ queued: 1 })
 })
 
+/** As if the item had been made so many minutes ago. */
+async function madeBefore({ book }: ReliefRig, n: number, minutes: number): Promise<void> {
+  const name = book.key('rec', book.digests.recordId(`paste/site/${n}`))
+  const record = JSON.parse((await tests.redis.get(name)) ?? '') as { i: { c: number }[] }
+  record.i[0]!.c -= minutes * 60_000
+  await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
+}
+
 test('beyond pending_max the least severe die, of those the oldest, and can be replayed', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 3 })
   await takeIn(rig.book, events('lake', 'low', 'critical', 'low', 'high', 'low'))
+  for (const [n, minutes] of [20, 60, 10, 50, 30].entries()) await madeBefore(rig, n, minutes)
   await rig.relieve()
-  const { total, letters } = await listDeadLetters(rig.book, 'lake', { offset: 0, count: 9 })
-  expect(total).toBe(2)
-  for (const { item } of letters) {
-    expect(item).toMatchObject({ severity: 'low', history: [{ reason: 'overflow' }] })
-  }
+  const { letters } = await listDeadLetters(rig.book, 'lake', { offset: 0, count: 9 })
+  const died = letters.map(({ record, item }) => `${record.uid} ${item.history.at(-1)?.reason}`)
+  expect(died.toSorted()).toEqual(['paste/site/0 overflow', 'paste/site/4 overflow'])
   expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 3 })
   for (const { ref } of letters) await replayDeadLetter(rig.book, ref, undefined)
   await rig.deliverDue('lake')

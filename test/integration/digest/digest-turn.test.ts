@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
+import { digestTurn } from '../../../src/digest/digest-turn.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
+import { claimTurn, dueTimers } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
+import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { uids } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
@@ -97,6 +100,36 @@ test('two accounts share one digest, and each book settles its own', async () =>
   rig.toMorning(2)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received[1]!.summary!.total).toBe(1)
+})
+
+test('where the timer of the second account is due first, both accounts still share one digest', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [one, two] = rig.books
+  await rig.show(one!, ...uids(2))
+  await rig.show(two!, ...uids(3))
+  rig.toMorning(1)
+  const nowMs = rig.clock.now()
+  const [timer] = await dueTimers(two!, { nowMs, count: 9 })
+  const turn = (await claimTurn(two!, timer!, nowMs))!
+  expect(await digestTurn(rig.options, turn)).toBe(0)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5])
+})
+
+test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
+  const daily = await aDigestRig(given)
+  const { keys, books } = daily
+  daily.toMorning(1)
+  await daily.flush()
+  await daily.show(books[0]!, ...uids(2))
+  const weekday = new Date(daily.clock.now()).getUTCDay()
+  const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
+  const weekly = await aDigestRig(given, { keys, books, digest: { schedule } })
+  weekly.toMorning(2)
+  expect(await weekly.flush()).toBe(0)
+  weekly.toMorning(8)
+  expect(await weekly.flush()).toBe(1)
+  expect(weekly.oncall.received.map(({ summary }) => summary!.total)).toEqual([2])
 })
 
 test('one recipient that is refused repeats nothing for the others', async () => {

@@ -20,7 +20,10 @@ interface Scene {
   book: Book
   trimmed: { stories: number; payloads: number }
   /** One pass, `aheadMs` from now. */
-  keep: (maxBytes: number, given?: Partial<KeeperOptions> & { aheadMs?: number }) => Promise<void>
+  keep: (
+    maxBytes: number,
+    given?: Partial<KeeperOptions> & { aheadMs?: number; signal?: AbortSignal },
+  ) => Promise<void>
 }
 
 async function aScene(): Promise<Scene> {
@@ -31,7 +34,7 @@ async function aScene(): Promise<Scene> {
     keys,
     book,
     trimmed,
-    async keep(maxBytes, { aheadMs = 0, ...given } = {}) {
+    async keep(maxBytes, { aheadMs = 0, signal = new AbortController().signal, ...given } = {}) {
       const clock = {
         ...systemClock,
         now: () => Date.now() + aheadMs,
@@ -51,7 +54,7 @@ async function aScene(): Promise<Scene> {
         },
         ...given,
       })
-      await keeper.keepOnce(new AbortController().signal, () => undefined)
+      await keeper.keepOnce(signal, () => undefined)
     },
   }
 }
@@ -183,6 +186,43 @@ test("the noise of one tenant costs another none of its history, and another's u
 function keepOf({ keep }: Scene, books: readonly Book[]): Scene['keep'] {
   return (maxBytes, given) => keep(maxBytes, { ...given, books })
 }
+
+test('an event is as old as the last of its deliveries, whichever of its items that was', async () => {
+  const scene = await aScene()
+  const { book } = scene
+  await settled(book, 0, { agoMinutes: 50 })
+  const name = book.key('rec', book.digests.recordId(uidOf(0)))
+  const record = JSON.parse((await tests.redis.get(name)) ?? '') as Stored
+  const [item] = record.i
+  record.i = [{ ...item!, e: Date.now() }, item!] // delivered to one just now, to the other long ago
+  await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
+  await settled(book, 1, { agoMinutes: 40 })
+  await scene.keep(Math.floor(0.8 * (await weighed(scene))))
+  expect(await kept(book, 2)).toBe('+-')
+})
+
+test('it breaks off where the process stops, its configuration is replaced, or another replica walks', async () => {
+  const stopping = new AbortController()
+  let isActive = true
+  const disturbances = [
+    () => stopping.abort(),
+    () => void (isActive = false),
+    (keys: Keys) => tests.redis.set(keys.shared('walking'), 'another'),
+  ]
+  for (const disturb of disturbances) {
+    const { book, keys, keep } = await aScene()
+    isActive = true
+    await settled(book, 0, { agoMinutes: 50 })
+    const clock = {
+      ...systemClock,
+      sleep: async () => void (await disturb(keys)), // after the first page
+    }
+    const signal = disturb === disturbances[0] ? stopping.signal : new AbortController().signal
+    await keep(100, { clock, isActive: () => isActive, signal })
+    expect(await kept(book, 1)).toBe('+')
+    expect(await readKeepingNote(tests.redis, keys)).toBeUndefined()
+  }
+})
 
 test('a large payload counts for what it is', async () => {
   const scene = await aScene()

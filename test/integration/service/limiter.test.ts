@@ -91,6 +91,12 @@ describe('slots of a tier', () => {
     expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
   })
 
+  test('wait for the pause of a tier whose organization was not known when the service asked for it', async () => {
+    const keys = freshKeys()
+    await runScript(redis, 'pause-tier', names(keys, unknown), [60_000])
+    expect((await reserve(keys, known, second)).wait).toBeGreaterThan(55 * second)
+  })
+
   test('are void 250 ms after their time, and never used before it', async () => {
     const keys = freshKeys()
     const { slot } = await reserve(keys, known, second)

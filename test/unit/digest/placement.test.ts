@@ -42,3 +42,26 @@ test('what is critical has a summary of its own, which later pages of the readin
   expect(others).toMatchObject({ kind: 'backlog', isUrgent: false })
   expect(urgent?.id).not.toBe(others?.id)
 })
+
+test('machines get every event by itself; people without a digest a summary, a group, or where nothing waits each', () => {
+  expect(place({ ...mailbox, isForPeople: false }, 'low', true)).toEqual({})
+  expect(place(people, 'low', true).gathering).toMatchObject({ kind: 'backlog' })
+  expect(place(people, 'low', false).gathering).toMatchObject({ kind: 'group' })
+  const item = { destination: 'soc', feed: 'brand', severity: 'low', isBacklog: false }
+  expect(placeItem(people, item, { ...grouping, waitMs: 0 }, nowMs)).toEqual({})
+})
+
+test('what goes at once is listed by the digest, and waits for nothing; without immediate all of it waits', () => {
+  expect(place(mailbox, 'high', false)).toEqual({ toldIn: place(mailbox, 'critical', true).toldIn })
+  const patient = { ...mailbox, digest: { ...mailbox.digest!, immediate: null } }
+  expect(place(patient, 'critical', false).gathering).toMatchObject({ kind: 'digest' })
+})
+
+test('each feed and each destination has a summary of its own of what a first poll finds', () => {
+  const of = (destination: string, feed: string) =>
+    placeItem(people, { destination, feed, severity: 'low', isBacklog: true }, grouping, nowMs)
+  const ids = [of('soc', 'brand'), of('soc', 'leaks'), of('ir', 'brand')].map(
+    ({ gathering }) => gathering?.id,
+  )
+  expect(new Set(ids).size).toBe(3)
+})

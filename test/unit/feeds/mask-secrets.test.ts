@@ -110,6 +110,25 @@ describe('no field gives a secret away', () => {
       { label: 'password', value: 'hunter22' },
       { label: 'password', value: 'h••••2' },
     ],
+    ...['name', 'key', 'field', 'label', 'type', 'id', 'title'].flatMap((naming) =>
+      ['value', 'val', 'content', 'text', 'data', 'answer'].map(
+        (holding): [string, Record<string, string>, Record<string, string>] => [
+          `what ${naming} and ${holding} make of it`,
+          { [naming]: 'password', [holding]: 'hunter22' },
+          { [naming]: 'password', [holding]: 'h••••2' },
+        ],
+      ),
+    ),
+    [
+      'a number beside the name of a secret',
+      { name: 'password', value: 12345678 },
+      { name: 'password', value: fullMask },
+    ],
+    [
+      "a number among a cookie's own fields",
+      { cookies: [{ name: 'sid', value: 12345678 }] },
+      { cookies: [{ name: 'sid', value: fullMask }] },
+    ],
     [
       'a label in capitals beside a number',
       { Field: 'PIN', Content: 1234 },
