@@ -1,0 +1,278 @@
+/**
+ * Which test files reach which block of the rooms, learned by running each once on an unchanged copy whose
+ * blocks note that they run. Kept between runs: a test file is asked again when it has changed. Of a source
+ * that has changed since, only the file counts and not the block.
+ */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, matchesGlob, relative } from 'node:path'
+import { z } from 'zod'
+import { blockAround, blocksOf, instrument, type Block } from './blocks.ts'
+import type { Mutant } from './mutant.ts'
+import { createTestRunner } from './test-runner.ts'
+import { copyTree, type Tree } from './tree.ts'
+
+const reached = z.object({
+  /** Of the test file. */
+  digest: z.string(),
+  tookMs: z.number(),
+  isPassing: z.boolean(),
+  /** Digests of the sources whose blocks it reached. */
+  sources: z.record(z.string(), z.string()),
+  /** `<file>:<offset of the block>` */
+  hits: z.array(z.string()),
+})
+
+type Reached = z.infer<typeof reached>
+
+/** Test files that may judge a mutant: those of the lowest layers, which run within this process. */
+const judges = {
+  files: ['test/{unit,integration,security}/**/*.test.ts', 'test/fuzz/properties.test.ts'],
+  but: ['test/*/{cli,sandbox,deploy,app}/**'],
+}
+
+export interface Coverage {
+  /** Nearest first. */
+  testsFor(mutant: Mutant): TestFile[]
+  /** A test file that fails without any change judges nothing. */
+  dismiss(file: string): void
+  readonly dismissed: readonly string[]
+}
+
+export interface TestFile {
+  file: string
+  tookMs: number
+}
+
+export interface Learning {
+  project: string
+  /** Files of the rooms. */
+  sources: readonly string[]
+  /** Where what was learned is kept. */
+  cacheFile: string
+  /** Hears about each test file that has to be asked. */
+  tell: (line: string) => void
+}
+
+/** Takes minutes the first time. */
+export async function learnCoverage(learning: Learning): Promise<Coverage> {
+  const { project, sources, cacheFile } = learning
+  const tree = copyTree(project)
+  try {
+    const current = currentOf(tree, readCache(cacheFile))
+    const missing = testFilesOf(tree).filter((file) => !current.has(file))
+    if (missing.length > 0) {
+      for (const [file, one] of await ask(tree, missing, learning)) current.set(file, one)
+      writeCache(cacheFile, current)
+    }
+    return coverageOf(tree, sources, current)
+  } finally {
+    tree.remove()
+  }
+}
+
+function readCache(file: string): Map<string, Reached> {
+  try {
+    const text: unknown = JSON.parse(readFileSync(file, 'utf8'))
+    return new Map(Object.entries(z.record(z.string(), reached).parse(text)))
+  } catch {
+    return new Map()
+  }
+}
+
+function writeCache(file: string, reachedBy: ReadonlyMap<string, Reached>): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, JSON.stringify(Object.fromEntries(reachedBy)))
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64')
+}
+
+/** What is known of test files that are still the same. */
+function currentOf(tree: Tree, known: ReadonlyMap<string, Reached>): Map<string, Reached> {
+  const files = new Set(testFilesOf(tree))
+  return new Map(
+    [...known].filter(
+      ([file, { digest, isPassing }]) =>
+        isPassing && files.has(file) && digestOf(tree.read(file)) === digest,
+    ),
+  )
+}
+
+function testFilesOf(tree: Tree): string[] {
+  return readdirSync(join(tree.root, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((file) => `test/${file.replaceAll('\\', '/')}`)
+    .filter((file) => judges.files.some((glob) => matchesGlob(file, glob)))
+    .filter((file) => !judges.but.some((glob) => matchesGlob(file, glob)))
+    .toSorted()
+}
+
+const scriptsFolder = 'src/redis/scripts'
+
+function sourcesOf(tree: Tree): string[] {
+  return readdirSync(join(tree.root, 'src'), { recursive: true, encoding: 'utf8' })
+    .map((file) => `src/${file.replaceAll('\\', '/')}`)
+    .toSorted()
+}
+
+/** Sources that name a script of Redis: a test that reaches the name reaches the script. */
+function callersOf(tree: Tree): string[] {
+  const names = sourcesOf(tree).filter((file) => file.endsWith('.lua'))
+  const quoted = names.map((file) => `'${basename(file, '.lua')}'`)
+  return sourcesOf(tree)
+    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => {
+      const text = tree.read(file)
+      return quoted.some((name) => text.includes(name))
+    })
+}
+
+async function ask(
+  tree: Tree,
+  missing: readonly string[],
+  { sources, tell }: Learning,
+): Promise<Map<string, Reached>> {
+  const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
+  const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
+  for (const [file, text] of originals) {
+    const mark = ({ start }: Block): string => `globalThis.tocsinHit?.add('${file}:${start}')`
+    tree.write(file, instrument(file, text, mark))
+  }
+  const setup = relative(tree.root, join(import.meta.dirname, 'record-hits.ts'))
+  const hitsFolder = join(tree.temporary, 'hits')
+  const runner = createTestRunner({ ...tree, setup: join(tree.root, setup), hitsFolder })
+  const answers = new Map<string, Reached>()
+  for (const [index, file] of missing.entries()) {
+    rmSync(hitsFolder, { recursive: true, force: true })
+    mkdirSync(hitsFolder)
+    const verdict = await runner.run({ changed: [], files: [file] }, askLimitMs)
+    const hits = readHits(hitsFolder)
+    const reachedFiles = new Set(hits.map((hit) => hit.slice(0, hit.lastIndexOf(':'))))
+    answers.set(file, {
+      digest: digestOf(tree.read(file)),
+      tookMs: verdict?.took[file] ?? askLimitMs,
+      isPassing: verdict !== undefined && verdict.failed === undefined,
+      sources: Object.fromEntries(
+        [...reachedFiles].map((one) => [one, digestOf(originals.get(one) ?? '')]),
+      ),
+      hits,
+    })
+    const outcome = verdict?.failed === undefined ? '' : `: fails (${verdict.test})`
+    tell(`coverage ${index + 1} of ${missing.length}: ${file}${outcome}`)
+  }
+  runner.stop()
+  for (const [file, text] of originals) tree.write(file, text)
+  return answers
+}
+
+const askLimitMs = 300_000
+
+function readHits(folder: string): string[] {
+  return readdirSync(folder).flatMap((name) => {
+    const { hits } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { hits: string[] }
+    return hits
+  })
+}
+
+/** At most so many test files and so much of their time are spent on one mutant. */
+const mostFiles = 12
+const mostMs = 20_000
+
+function coverageOf(
+  tree: Tree,
+  sources: readonly string[],
+  reachedBy: ReadonlyMap<string, Reached>,
+): Coverage {
+  const dismissed = new Set(
+    [...reachedBy].filter(([, one]) => !one.isPassing).map(([file]) => file),
+  )
+  const hitsOf = new Map([...reachedBy].map(([file, { hits }]) => [file, new Set(hits)]))
+  const placesOfScript = readPlacesOfScripts(tree)
+  const texts = new Map(
+    sources.filter((file) => file.endsWith('.ts')).map((file) => [file, tree.read(file)]),
+  )
+  const blocks = new Map([...texts].map(([file, text]) => [file, blocksOf(file, text)]))
+  const digests = new Map([...texts].map(([file, text]) => [file, digestOf(text)]))
+
+  function placesOf({ file, start }: Mutant): string[] {
+    if (file.endsWith('.lua')) return placesOfScript.get(file) ?? []
+    return [`${file}:${blockAround(blocks.get(file) ?? [], start).start}`]
+  }
+
+  function reaches(test: string, mutant: Mutant): boolean {
+    const known = reachedBy.get(test)?.sources[mutant.file]
+    if (known !== undefined && known !== digests.get(mutant.file)) return true
+    return placesOf(mutant).some((place) => hitsOf.get(test)?.has(place))
+  }
+
+  return {
+    testsFor(mutant) {
+      const near = [...reachedBy]
+        .filter(([file]) => !dismissed.has(file))
+        .filter(([file]) => reaches(file, mutant))
+        .map(([file, { tookMs }]) => ({ file, tookMs }))
+        .toSorted((one, other) => distance(one, mutant.file) - distance(other, mutant.file))
+      return withinBounds(near)
+    },
+    dismiss: (file) => void dismissed.add(file),
+    get dismissed() {
+      return [...dismissed].toSorted()
+    },
+  }
+}
+
+function withinBounds(files: TestFile[]): TestFile[] {
+  let spentMs = 0
+  return files.slice(0, mostFiles).filter(({ tookMs }, index) => {
+    spentMs += tookMs
+    return index === 0 || spentMs <= mostMs
+  })
+}
+
+/** Quick ones first; a test of the same room counts as four times as quick, one of the same name as 16 times. */
+function distance({ file, tookMs }: TestFile, source: string): number {
+  const room = dirname(source).split('/').at(-1) ?? ''
+  const isSameRoom = file.split('/').includes(room)
+  const words = basename(source, '.ts').split('-')
+  const isNamesake = words.some((word) => word.length > 3 && basename(file).includes(word))
+  return (tookMs + 300) / ((isSameRoom ? 4 : 1) * (isNamesake ? 16 : 1))
+}
+
+/** Blocks that name a script, or one that includes it. */
+function readPlacesOfScripts(tree: Tree): Map<string, string[]> {
+  const files = sourcesOf(tree)
+  const scripts = files.filter((file) => file.endsWith('.lua'))
+  const places = new Map<string, string[]>(scripts.map((file) => [file, []]))
+  for (const file of files.filter((one) => one.endsWith('.ts'))) {
+    const text = tree.read(file)
+    for (const script of scripts) {
+      const at = offsetsOf(text, `'${basename(script, '.lua')}'`)
+      if (at.length === 0) continue
+      const blocks = blocksOf(file, text)
+      places.get(script)?.push(...at.map((one) => `${file}:${blockAround(blocks, one).start}`))
+    }
+  }
+  const includedBy = new Map(scripts.map((file) => [file, includesOf(tree, file)]))
+  for (const [script, included] of includedBy) {
+    for (const library of included) places.get(library)?.push(...(places.get(script) ?? []))
+  }
+  return places
+}
+
+function offsetsOf(text: string, wanted: string): number[] {
+  return text
+    .split(wanted)
+    .slice(0, -1)
+    .reduce<number[]>((found, part) => {
+      const from = found.length === 0 ? 0 : (found.at(-1) ?? 0) + wanted.length
+      return [...found, from + part.length]
+    }, [])
+}
+
+function includesOf(tree: Tree, script: string): string[] {
+  const found = [...tree.read(script).matchAll(/^-- @include (\S+)$/gm)]
+  return found
+    .map(([, path = '']) => `${scriptsFolder}/${path}`)
+    .flatMap((path) => [path, ...includesOf(tree, path)])
+}
