@@ -51,7 +51,8 @@ async function takeIn(
     const page = pageOf(options, feed, { ...some, events }, repairSequence)
     const accepted = await acceptPage(book, page, batchWaitMs)
     if (accepted.status !== 'committed') continue
-    return queue(book.account, accepted.made)
+    await queue(book.account, accepted.made)
+    if (!accepted.isBrokenOff) return
   }
   throw new Error(`feed ${feed.name}: others were first ${maxTries} times`)
 }

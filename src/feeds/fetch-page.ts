@@ -6,22 +6,43 @@ import { noteMatchRefused } from './match-time.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import type { RescanPlace } from './rescan.ts'
-import { isInCircle, isReadBehind, walkAfterRefusal, walkInSmallerPages } from './walk.ts'
+import {
+  isInCircle,
+  isReadBehind,
+  walkAfterRefusal,
+  walkInSmallerPages,
+  walkInSmallPages,
+  walkPast,
+} from './walk.ts'
 
 export interface FetchedPage extends FeedPage {
   /** The walk that the page belongs to; a new one where the stored one could not go on. */
   walk: Walk
+  /** Pages that could not be read, and were passed by to come to this one. */
+  passed: PassedPage[]
+}
+
+export interface PassedPage {
+  /** Its request, and its cursor as `from`. */
+  request: Record<string, unknown>
+  problem: string
+}
+
+interface Reading {
+  walk: Walk
+  place: RescanPlace | undefined
 }
 
 /**
- * The next page of a walk. Where the service refuses the cursor, or its gateway gives up on so large a
- * page, another walk begins at once.
+ * The next page of a walk. Where the service refuses the cursor, or its gateway gives up on so large a page,
+ * another walk begins at once. A page that is too large to be read is asked for again in smaller ones; where
+ * even a single item is too much, the tail goes round it.
  */
 export async function fetchPage(
   options: PollerOptions,
   turn: PollTurn,
   state: FeedState,
-  { walk, place }: { walk: Walk; place: RescanPlace | undefined },
+  { walk, place }: Reading,
 ): Promise<FetchedPage> {
   try {
     const fetched = await ask(options, turn, walk)
@@ -35,32 +56,70 @@ export async function fetchPage(
       await noteMatchRefused(options, turn.feed, walk, error)
       throw error
     }
-    return fetchPage(options, turn, state, { walk: fresh, place })
+    const fetched = await fetchPage(options, turn, state, { walk: fresh.walk, place })
+    if (!fresh.isPast) return fetched
+    return { ...fetched, passed: [passedPage(walk, error), ...fetched.passed] }
   }
 }
 
 /** More in one turn is no accident: the feed backs off instead of asking again and again. */
 const mostRefusals = 3
 
+/** What begins now has no old page: more in one turn is a service that makes no sense. */
+const mostPassed = 1
+
+interface Fresh {
+  walk: Walk
+  /** It goes round the page, which stays unread. */
+  isPast?: true
+}
+
 /** The walk that goes on where this one cannot; undefined where another would fare no better. */
 function walkAfter(
   error: unknown,
-  { feed, signal, refusals }: PollTurn,
+  turn: PollTurn,
   state: FeedState,
-  { walk, place }: { walk: Walk; place: RescanPlace | undefined },
-): Walk | undefined {
+  { walk, place }: Reading,
+): Fresh | undefined {
+  const { feed, signal, refusals } = turn
   if (!(error instanceof ServiceError) || signal.aborted) return undefined
+  if (error.fault === 'too_large') return walkAfterTooLarge(turn, state, { walk, place })
   // the gateway gives up after some 30 s (facts.md 2.3), as we do
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
-  if (isTooSlow) return walkInSmallerPages(feed, state, walk)
+  if (isTooSlow) return fresh(walkInSmallerPages(feed, state, walk))
   // a refused cursor shows as a refused request; nothing public says with which status
   const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
   if (!isRefused || walk.cursor === null) return undefined
   refusals.count += 1
   if (refusals.count > mostRefusals) return undefined // a service that takes none of its cursors
-  if (place === undefined) return walkAfterRefusal(feed, state)
+  if (place === undefined) return { walk: walkAfterRefusal(feed, state, walk) }
   const { passed: _circle, ...again } = walk
-  return { ...again, cursor: null, reason: 'cursor_refused' }
+  return { walk: { ...again, cursor: null, reason: 'cursor_refused' } }
+}
+
+/**
+ * A rescan stays where it is, and asks again later: nobody waits for it, and what it would go round nothing
+ * else reads.
+ */
+function walkAfterTooLarge(
+  { feed, refusals }: PollTurn,
+  state: FeedState,
+  { walk, place }: Reading,
+): Fresh | undefined {
+  const small = walkInSmallPages(walk)
+  if (small) return { walk: small }
+  refusals.count += 1
+  if (place !== undefined || refusals.count > mostPassed) return undefined
+  return { walk: walkPast(feed, state), isPast: true }
+}
+
+function fresh(walk: Walk | undefined): Fresh | undefined {
+  return walk && { walk }
+}
+
+function passedPage({ body, cursor }: Walk, error: unknown): PassedPage {
+  const why = error instanceof ServiceError ? error.message : ''
+  return { request: { ...body, from: cursor }, problem: `a page was not read: ${why}` }
 }
 
 async function ask(
@@ -72,7 +131,8 @@ async function ask(
   const turn = { kind, name: feed.name, dueSinceMs }
   const request = { client: client(feed.account), walk, turn, signal, nowMs: clock.now() }
   const answer = await typeOf(feed).fetch(feed, request)
-  return { page: answer.page, requestedAtMs: answer.requestedAtMs, walk: answer.walk ?? walk }
+  const { page, requestedAtMs } = answer
+  return { page, requestedAtMs, walk: answer.walk ?? walk, passed: [] }
 }
 
 /** Its pages were taken in, each at least once; it is treated as a refused cursor. */

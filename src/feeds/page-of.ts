@@ -1,8 +1,10 @@
 import type { ThreatEvent } from '../events/threat-event.ts'
-import type { Page } from '../intake/intake.ts'
+import type { MalformedItem, Page } from '../intake/intake.ts'
 import type { FeedState, Walk } from '../ledger/feed-state.ts'
+import { canonicalJson } from './canonical-json.ts'
 import { typeOf } from './feed-types.ts'
-import type { FetchedPage } from './fetch-page.ts'
+import type { FetchedPage, PassedPage } from './fetch-page.ts'
+import { maskSecrets } from './masking.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
@@ -35,6 +37,23 @@ export function pageOf(
   const rescan = place && readNotes(walk)
   const isBacklog = isFirstWalk || rescan?.isBacklog === true
   const requestedAtMs = fetched.requestedAtMs + aheadMs
+  const sorted = sortPage(fetched.page.items, {
+    feed,
+    // by match time everything since the start bound is new, however old
+    floorMs: rescan?.kind === 'matched' ? -Infinity : state.floorMs,
+    readsBaseline: readsBaseline(state, walk),
+    hasQuarantine: state.hasQuarantine,
+    plan: (event) => {
+      const isOld = isOlderThanWindow(event, feed, requestedAtMs)
+      const isSummarised = feed.backlog === 'summarise' && (isBacklog || isOld)
+      return options.plan(event, feed, {
+        isBacklog: isSummarised,
+        isFresh: isTail && !isFirstWalk,
+      })
+    },
+    pairIdOf: (parts) => options.pairIdOf?.(feed.account, parts),
+    seal: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
+  })
   const page: Page = {
     feed: feed.name,
     labels: feed.labels,
@@ -52,25 +71,15 @@ export function pageOf(
     isCaughtUp,
     endsWhenKnown: stands || (order?.endsWhenKnown(fetched.walk) ?? false),
     isBackfilling: !isCaughtUp && isFirstWalk,
-    ...sortPage(fetched.page.items, {
-      feed,
-      // by match time everything since the start bound is new, however old
-      floorMs: rescan?.kind === 'matched' ? -Infinity : state.floorMs,
-      readsBaseline: readsBaseline(state, walk),
-      hasQuarantine: state.hasQuarantine,
-      plan: (event) => {
-        const isOld = isOlderThanWindow(event, feed, requestedAtMs)
-        const isSummarised = feed.backlog === 'summarise' && (isBacklog || isOld)
-        return options.plan(event, feed, {
-          isBacklog: isSummarised,
-          isFresh: isTail && !isFirstWalk,
-        })
-      },
-      pairIdOf: (parts) => options.pairIdOf?.(feed.account, parts),
-      seal: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
-    }),
+    ...sorted,
+    malformed: [...fetched.passed.map(quarantined), ...sorted.malformed],
   }
   return { page, hasMore }
+}
+
+/** A page that was passed by is accounted for as one item that cannot be read. */
+function quarantined({ request, problem }: PassedPage): MalformedItem {
+  return { uid: null, problem, raw: canonicalJson(maskSecrets(request)) }
 }
 
 function withNotes(

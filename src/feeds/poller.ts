@@ -161,6 +161,7 @@ async function pollPage(
   await clearRefused(options, feed, state)
   if (kind === 'feed') sayRemark(options, feed, { before: state.walk, after: page.walk })
   await options.queue(feed.account, accepted.made)
+  if (accepted.isBrokenOff) return { status: 'more' } // as where it is stale
   await doubtMatchTime(options, turn, state, { ...accepted, walk: page.walk })
   if (hasMore && !accepted.isEnded) return { status: 'more' }
   // short rescans end often: the turn goes on with the longer ones

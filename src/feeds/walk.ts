@@ -71,7 +71,7 @@ function following(feed: PolledFeed, state: FeedState & { walk: Walk }): Walk {
     const { span = { fromMs: state.floorMs }, pageSize } = next
     return { ...beginWalk(feed, state, { span, reason: 'again', pageSize }), notes }
   }
-  const isSmaller = pageSizeOf(walk) < type.pageSizes[0]
+  const isSmaller = usualSizeOf(walk) < type.pageSizes[0]
   if (!isSmaller || nowMs - walk.startedAtMs < smallPagesMs) return walk
   return beginWalk(feed, state, { span: { fromMs: resumeFrom(feed, state) }, reason: 'again' })
 }
@@ -79,11 +79,41 @@ function following(feed: PolledFeed, state: FeedState & { walk: Walk }): Walk {
 /** How long small pages are kept after the gateway had given up on larger ones. */
 const smallPagesMs = 86_400_000
 
-/** A walk that takes the place of one whose cursor the service refused. */
-export function walkAfterRefusal(feed: PolledFeed, state: FeedState): Walk {
+/**
+ * A walk that takes the place of one whose cursor the service refused. `asked`: the walk as it was asked for,
+ * where that is another than the stored one; a service may take no cursor with another page size.
+ */
+export function walkAfterRefusal(feed: PolledFeed, state: FeedState, asked = state.walk): Walk {
   const span = spanOfWindow(feed, state.walk) ?? { fromMs: resumeFrom(feed, state) }
-  const pageSize = state.walk && pageSizeOf(state.walk)
+  const isNewSize = asked?.small && !state.walk?.small
+  const pageSize = asked && (isNewSize ? pageSizeOf(asked) : usualSizeOf(asked))
   return beginWalk(feed, state, { span, reason: 'cursor_refused', pageSize })
+}
+
+/**
+ * The same walk where it stands, for ten pages of a tenth of their size; undefined where pages hold one item
+ * already.
+ */
+export function walkInSmallPages(walk: Walk): Walk | undefined {
+  const size = pageSizeOf(walk)
+  if (!(size > 1)) return undefined
+  const smaller = Math.max(1, Math.floor(size / 10))
+  const small = { usual: usualSizeOf(walk), left: Math.ceil(size / smaller) }
+  return { ...walk, body: { ...walk.body, size: smaller }, small }
+}
+
+/**
+ * A tail that goes round a page that cannot be read: it goes on from now, and a rescan asks for what lies
+ * behind it until it can be read. Where no rescan does, as after a refused cursor.
+ */
+export function walkPast(feed: PolledFeed, state: FeedState): Walk {
+  const { nowMs, walk: before } = state
+  const reason = 'page_too_large'
+  if (!isReadBehind(feed)) return { ...walkAfterRefusal(feed, state), reason }
+  const walk = beginWalk(feed, state, { span: { fromMs: nowMs }, reason })
+  const fromMs = Math.min(resumeFrom(feed, state), pendingSnapshot(state)?.fromMs ?? Infinity)
+  const readsFromMs = (before && readsFrom(before)) ?? fromMs
+  return { ...walk, readsFromMs, behind: { id: String(nowMs), fromMs, toMs: nowMs } }
 }
 
 /** The same walk anew with the next smaller pages; undefined where there are none. */
@@ -205,13 +235,18 @@ function pageSizeOf({ body }: Walk): number {
   return Number(body['size'])
 }
 
+/** Items that it asks for at once where no page is too large. */
+function usualSizeOf(walk: Walk): number {
+  return walk.small?.usual ?? pageSizeOf(walk)
+}
+
 /** A walk of a rescan: a window with both ends, fixed when it begins. */
 export function beginRescan(
   feed: PolledFeed,
   { floorMs, nowMs, walk: tail }: FeedState,
   { span, body, notes }: { span: WalkSpan; body?: Walk['body']; notes: Record<string, unknown> },
 ): Walk {
-  const pageSize = tail ? pageSizeOf(tail) : typeOf(feed).pageSizes[0] // what the gateway bears
+  const pageSize = tail ? usualSizeOf(tail) : typeOf(feed).pageSizes[0] // what the gateway bears
   return {
     fingerprint: fingerprintOf(feed, floorMs),
     body: body ?? typeOf(feed).body(feed, span, pageSize),
@@ -238,11 +273,18 @@ export function advance(
   const { passed: _past, ...rest } = walk
   const passed = next === null || stands ? undefined : passCursor(walk, next)
   return {
-    walk: { ...rest, cursor: next ?? walk.cursor, ...(passed && { passed }) },
+    walk: { ...afterSmallPage(rest), cursor: next ?? walk.cursor, ...(passed && { passed }) },
     isCaughtUp,
     hasMore: next !== null && !stands,
     stands,
   }
+}
+
+function afterSmallPage(walk: Walk): Walk {
+  const { small, ...usual } = walk
+  if (!small) return walk
+  if (small.left > 1) return { ...walk, small: { ...small, left: small.left - 1 } }
+  return { ...usual, body: { ...walk.body, size: small.usual } }
 }
 
 /** Whether the walk stands at a cursor that it had in this pass before: its pages never end. */

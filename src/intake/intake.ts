@@ -117,24 +117,106 @@ export interface PageCounts {
   raised: number
 }
 
-export type Accepted =
-  | { status: 'stale' }
-  | { status: 'superseded' }
-  | {
-      status: 'committed'
-      counts: PageCounts
-      /** The walk was read to its end. */
-      isEnded: boolean
-      /** Work to be queued at once; the reconciler would find it too. */
-      made: MadeWork[]
-      /** Those of the page's events that this feed had not shown before. */
-      newEvents: RoutedEvent[]
-    }
+export type Accepted = { status: 'stale' } | { status: 'superseded' } | Committed
 
-/** `batchWaitMs`: how long a sink collects a batch; undefined where it sends singly. */
+export interface Committed {
+  status: 'committed'
+  counts: PageCounts
+  /** The walk was read to its end. */
+  isEnded: boolean
+  /** Work to be queued at once; the reconciler would find it too. */
+  made: MadeWork[]
+  /** Those of the page's events that this feed had not shown before. */
+  newEvents: RoutedEvent[]
+  /** Another replica went on with the feed before the whole page was taken in: the cursor did not move. */
+  isBrokenOff?: true
+}
+
+/**
+ * What one commit may take in, counted in events, items and quarantine entries: Redis serves nobody else
+ * meanwhile, some 40 ms.
+ */
+const mostAtOnce = 500
+
+/**
+ * A page that is too large for one commit is taken in in pieces, each of them atomic, and each under the fence
+ * of the one before; the cursor moves with the last. What was taken in of a page that broke off is known when
+ * the page is read again. `batchWaitMs`: how long a sink collects a batch; undefined where it sends singly.
+ */
 export async function acceptPage(
   book: Book,
   page: Page,
+  batchWaitMs: (sink: string) => number | undefined,
+): Promise<Accepted> {
+  let sum: Committed | undefined
+  for (const piece of piecesOf(page)) {
+    const accepted = await acceptPiece(book, { ...piece, before: sum?.counts }, batchWaitMs)
+    if (accepted.status !== 'committed') return sum ? { ...sum, isBrokenOff: true } : accepted
+    sum = sum ? addUp(sum, accepted) : accepted
+  }
+  if (!sum) throw new Error('a page has one piece at least')
+  return sum
+}
+
+/** A part of a page. All but the last leave the feed's walk and times as they are. */
+interface Piece extends Page {
+  isLast: boolean
+  /** Of the whole page. */
+  shown: number
+  unread: number
+  newestMs: number
+  /** What became of the pieces before it. */
+  before?: PageCounts | undefined
+}
+
+function piecesOf(page: Page): Piece[] {
+  const { events, malformed } = page
+  let piece: Pick<Page, 'events' | 'malformed'> = { events: [], malformed: [] }
+  const pieces = [piece]
+  let room = mostAtOnce
+  const takeRoom = (weight: number): void => {
+    if (weight > room && room < mostAtOnce) {
+      piece = { events: [], malformed: [] }
+      pieces.push(piece)
+      room = mostAtOnce
+    }
+    room -= weight
+  }
+  for (const event of events) {
+    takeRoom(1 + event.items.length)
+    piece.events.push(event)
+  }
+  for (const item of malformed) {
+    takeRoom(1)
+    piece.malformed.push(item)
+  }
+  const newestMs = Math.max(0, ...events.map(({ event }) => event.createdAtMs ?? 0))
+  return pieces.map((part, at) => ({
+    ...page,
+    ...part,
+    sequence: page.sequence + at,
+    isLast: at === pieces.length - 1,
+    shown: events.length + malformed.length,
+    unread: malformed.length,
+    newestMs,
+  }))
+}
+
+function addUp(sum: Committed, { counts, isEnded, made, newEvents }: Committed): Committed {
+  const total = { ...sum.counts }
+  for (const name of Object.keys(total) as (keyof PageCounts)[]) total[name] += counts[name]
+  return {
+    status: 'committed',
+    counts: total,
+    isEnded,
+    made: [...sum.made, ...made],
+    newEvents: [...sum.newEvents, ...newEvents],
+  }
+}
+
+async function acceptPiece(
+  book: Book,
+  page: Piece,
   batchWaitMs: (sink: string) => number | undefined,
 ): Promise<Accepted> {
   const payloads = page.events.map(({ event, sealedSecret }): Payload => ({
@@ -169,10 +251,9 @@ interface StoredAnswer {
 
 function askOf(
   book: Book,
-  page: Page,
+  page: Piece,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
-  const newest = Math.max(...page.events.map(({ event }) => event.createdAtMs ?? 0), 0)
   return {
     feed: page.feed,
     of: placeOf(page),
@@ -190,7 +271,11 @@ function askOf(
     caught_up: page.isCaughtUp,
     known_ends: page.endsWhenKnown ?? false,
     backfill: page.isBackfilling,
-    ...(newest > 0 && { newest }),
+    ...(page.newestMs > 0 && { newest: page.newestMs }),
+    last: page.isLast,
+    shown: page.shown,
+    unread: page.unread,
+    before: page.before,
     events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
     bad: page.malformed.map((bad) => storedMalformed(book, page.feed, bad)),
   }

@@ -8,6 +8,7 @@ export type WalkReason =
   | 'configuration_changed'
   | 'cursor_refused'
   | 'page_size_changed'
+  | 'page_too_large'
   | 'rewound'
 
 /** One pass with one cursor and one unchanging request; stored whole, with absolute times. */
@@ -28,6 +29,8 @@ export interface Walk {
   notes?: Record<string, unknown>
   /** Of a tail: what it left for a rescan to read; `id` names it. Undefined of walks of 0.4. */
   behind?: { id: string; fromMs: number; toMs: number }
+  /** Its pages are smaller than `usual` for `left` more of them: one of the usual size was too large to be read. */
+  small?: { usual: number; left: number }
   /** A digest of a cursor of this pass, to notice where cursors lead round in a circle. */
   passed?: { anchor: string; steps: number; limit: number; isCircle?: true }
 }

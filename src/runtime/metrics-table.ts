@@ -33,7 +33,13 @@ export const metricTable = {
   feed_empty_pages_total: counter('Pages taken in that held no item.', feed),
   feed_cursor_resets_total: counter('Walks begun anew instead of going on at their cursor.', {
     ...feed,
-    reason: ['configuration_changed', 'cursor_refused', 'page_size_changed', 'rewound'],
+    reason: [
+      'configuration_changed',
+      'cursor_refused',
+      'page_size_changed',
+      'page_too_large',
+      'rewound',
+    ],
   }),
   feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
   feed_last_caught_up_timestamp_seconds: shared(

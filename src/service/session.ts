@@ -12,6 +12,12 @@ import type { Turn } from './pacing/pick-next.ts'
 import { readAnswer } from './read-answer.ts'
 import type { TokenCache } from './tokens/token-cache.ts'
 import type { Token } from './tokens/token-store.ts'
+import {
+  commandLimits,
+  daemonLimits,
+  itemLimits,
+  type AnswerLimits,
+} from './transport/bounded-text.ts'
 import type { TransportRequest } from './transport/transport.ts'
 import { wireTokenGrant } from './wire/tokens.ts'
 
@@ -19,6 +25,8 @@ export interface Call extends Paced {
   method: TransportRequest['method']
   path: string
   body?: unknown
+  /** Items asked for, where the answer is a page of them. */
+  pageSize?: number | undefined
   evenIfPaused?: boolean
 }
 
@@ -109,7 +117,15 @@ function decoded(password: string): string {
   }
 }
 
-function requestOf({ method, path, body, signal }: Call, token: Token): TransportRequest {
-  const request: TransportRequest = { method, path, authorization: `Bearer ${token.value}`, signal }
+function requestOf(call: Call, token: Token): TransportRequest {
+  const { method, path, body, signal, pageSize } = call
+  const limits = { ...limitsOf(call), pageSize }
+  const authorization = `Bearer ${token.value}`
+  const request: TransportRequest = { method, path, authorization, signal, limits }
   return body === undefined ? request : { ...request, body }
+}
+
+function limitsOf({ turn, pageSize }: Call): AnswerLimits {
+  if (turn.kind === 'command') return commandLimits
+  return turn.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
 }

@@ -41,6 +41,8 @@ export interface FeedRigOptions {
   plan?: PollerOptions['plan']
   sealSecret?: PollerOptions['sealSecret']
   logger?: Logger
+  /** What stands before the sandbox, given its address; left out: nothing. */
+  before?: (url: string) => string
   /** This machine's; its client has it too. */
   clock?: Clock | undefined
   /** Left out: the service is asked for nothing beyond its description. */
@@ -56,7 +58,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     prefix: `${keys.queuePrefix}-service`,
     ...(given.clock && { clock: given.clock }),
     account: anAccount({
-      baseUrl: sandbox.url,
+      baseUrl: given.before?.(sandbox.url) ?? sandbox.url,
       apiKey: secretFromText(sandbox.apiKeys[0]!),
       organizationId: 7,
       limits: { search: 1_000, basic: 1_000 },

@@ -46,6 +46,8 @@ export interface Habits {
   repeats: boolean
   /** Larger pages get a gateway's 504. */
   sizeLimit: number
+  /** A page that shows more items than this is too large to be read. */
+  readable: number
   ignoresTimes: boolean
   /** At most so many new items a page, fewer as the seed wants, none in the middle now and then. */
   places: number
@@ -109,6 +111,7 @@ export function createScriptedService(given: Habits): ScriptedService {
     const inclusive = habits.end === 'inclusive' && !last && from !== null ? list.slice(-1) : []
     const shown = last ? [...window, ...again] : inclusive
     const ids = shown.map(({ id }) => id)
+    if (size > 1 && ids.length > habits.readable) throw tooLarge()
     if (follows && last) return { items: [], ids, next: cursorOf(last.id) }
     return { items: [], ids, ...endOf(last && cursorOf(last.id), from) }
   }
@@ -206,6 +209,10 @@ function credentialOf({ id, createdMs }: ScriptedItem): unknown {
   const imported_at = new Date(createdMs).toISOString()
   const pair = { identity_name: `user${id}@example.com`, hash: `pass-${id}`, domain: 'example.com' }
   return { id, imported_at, ...pair, source: { id: 'combolists' } }
+}
+
+function tooLarge(): ServiceError {
+  return new ServiceError('contract', 'the script answers too much', { fault: 'too_large' })
 }
 
 function failure(reason: 'unavailable' | 'rejected', status: number): ServiceError {

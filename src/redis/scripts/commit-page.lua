@@ -1,4 +1,5 @@
--- Takes one page in: marks, records, items, counters and cursor change together or not at all.
+-- Takes one page in, or a piece of one: marks, records, items, counters and, with the last piece, cursor change
+-- together or not at all.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of ('' the tail's walk | 'recent_', 'long_', 'sweep_': a rescan's | 'repair_': events that
 --          an audit missed), seq
@@ -6,6 +7,8 @@
 --          set when a rescan was read to its end], horizon, retention
 --          {story, payload}, detail_wait, requested, caught_up (bool),
 --          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
+--          last (bool: of the page's pieces), shown and unread (items of the whole page, and how many of them are
+--          no events), before? (counts of the pieces before this one),
 --          events [{u, rid, q? (its id in the quarantine, had it been set aside), sv, rk, ty, seen {m, b}, base? {m, b} (below the start bound), bl (baseline), ca? (created), cl? (ignored | remediated),
 --          l (labels), w (decisions), ur? (fields not read), nr (no readable severity), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
 --          items [{d, k, q (routes), m, b, bw?, sh (shadow), g? {id, kind, wait, at?, about, urgent}, li?}]}],
@@ -339,20 +342,20 @@ end
 
 -- A page of which half or more cannot be read, something new among it, says that the feed is unreadable; the
 -- next page with items that is better says that it is not. An empty page says nothing.
-local function note_unreadable()
-  if counts.fetched == 0 or ask.of == 'repair_' then
+local function note_unreadable(quarantined)
+  if ask.shown == 0 or ask.of == 'repair_' then
     return
   end
-  if 2 * #ask.bad < counts.fetched then
+  if 2 * ask.unread < ask.shown then
     redis.call('HDEL', feed, 'unreadable')
     return
   end
   local text = redis.call('HGET', feed, 'unreadable')
-  if not text and counts.quarantined == 0 then
+  if not text and quarantined == 0 then
     return
   end
   local since = text and cjson.decode(text).since or now
-  local note = { since = since, shown = counts.fetched, unread = #ask.bad, problem = ask.bad[1].problem }
+  local note = { since = since, shown = ask.shown, unread = ask.unread, problem = ask.bad[1].problem }
   redis.call('HSET', feed, 'unreadable', cjson.encode(note))
 end
 
@@ -366,13 +369,14 @@ end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])
 end
-note_unreadable()
 for name, by in pairs(counts) do
   bump('f|' .. ask.feed .. '|' .. name, by)
 end
 
-local is_known = counts.fetched > 0 and counts.duplicate == counts.fetched
-local ended = ask.caught_up or (ask.known_ends and is_known) or false
+local before = ask.before or { duplicate = 0, quarantined = 0 }
+local duplicate = before.duplicate + counts.duplicate
+local is_known = ask.shown > 0 and duplicate == ask.shown
+local ended = ask.last and (ask.caught_up or (ask.known_ends and is_known)) or false
 local answer = { status = 'committed', counts = counts, at = now, ended = ended }
 if #made > 0 then
   answer.made = made
@@ -381,8 +385,13 @@ if #fresh > 0 then
   answer.fresh = fresh
 end
 local result = cjson.encode(answer)
-redis.call('HSET', feed, of('seq'), ask.seq + 1, of('cid'), ask.cid, of('result'), result,
-  of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
+redis.call('HSET', feed, of('seq'), ask.seq + 1, of('cid'), ask.cid, of('result'), result)
+if not ask.last then
+  return result
+end
+
+note_unreadable(before.quarantined + counts.quarantined)
+redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
   redis.call('HDEL', feed, 'rewound') -- the fence says that this walk knew of it
   redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)

@@ -49,7 +49,8 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
   ): Promise<SearchPage> {
     const checked = checkRequest(credentialSearchBody, body)
     const secrets = checked.query.type === 'secret' ? [checked.query.secret] : []
-    const request = { method: 'POST', body: checked, secrets, ...where } as const
+    const pageSize = checked.size
+    const request = { method: 'POST', body: checked, secrets, pageSize, ...where } as const
     return searchPageOf(await ask(parts, request, asked))
   }
 
@@ -58,7 +59,7 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
       const query = new URLSearchParams({ size: String(size), ...(from !== null && { from }) })
       const identity = pathPart(identifier)
       const path = `/firework/v3/identifiers/${identity}/feed/credentials?${query.toString()}`
-      return searchPageOf(await ask(parts, { method: 'GET', path }, asked))
+      return searchPageOf(await ask(parts, { method: 'GET', path, pageSize: size }, asked))
     },
     searchCredentials: (asked) =>
       search({ path: '/firework/v4/credentials/global/_search', tier: 'search' }, asked),
@@ -69,7 +70,7 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
         ...(from !== null && { from }),
       })
       const path = `/firework/v2/me/feed/credentials?${query.toString()}`
-      return searchPageOf(await ask(parts, { method, path }, asked))
+      return searchPageOf(await ask(parts, { method, path, pageSize: size }, asked))
     },
     searchAstpCredentials: (asked) =>
       search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),

@@ -71,8 +71,9 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
   async function searchFeed(where: string, { body, ...asked }: FeedSearch): Promise<SearchPage> {
     const path = `/firework/v4/events/${where}/_search`
     const checked = checkRequest(groupSearchBody, body)
-    const secrets = secretsIn(checked.query)
-    return searchPageOf(await ask(parts, { method: 'POST', path, body: checked, secrets }, asked))
+    const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+    const request = { method: 'POST', path, body: checked, secrets, pageSize } as const
+    return searchPageOf(await ask(parts, request, asked))
   }
 
   return {
@@ -84,8 +85,9 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
     async searchEvents({ body, ...asked }) {
       const path = '/firework/v4/events/global/_search'
       const checked = checkRequest(globalSearchBody, body)
-      const secrets = secretsIn(checked.query)
-      const request = { method: 'POST', path, body: checked, secrets, tier: 'search' } as const
+      const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+      const tier = 'search'
+      const request = { method: 'POST', path, body: checked, secrets, pageSize, tier } as const
       return searchPageOf(await ask(parts, request, asked))
     },
     async getEvent({ uid, ...asked }) {
@@ -116,7 +118,7 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
       const query = new URLSearchParams({ uid, field, size: String(size) })
       if (from !== undefined) query.set('from', from)
       const path = `/firework/v4/events/_expand?${query.toString()}`
-      return read(parts, wireSearchPage, { method: 'GET', path }, asked)
+      return read(parts, wireSearchPage, { method: 'GET', path, pageSize: size }, asked)
     },
   }
 }

@@ -41,7 +41,8 @@ export function createLegacySearchOperations(parts: OperationParts): LegacySearc
         ...(from !== null && parametersOfCursor(from)),
       })
       const path = `/firework/v2/search/?${queryOf(checked)}`
-      const answer = await ask(parts, { method, path, tier: 'search' }, asked)
+      const request = { method, path, pageSize: checked.size, tier: 'search' } as const
+      const answer = await ask(parts, request, asked)
       const legacy = readAnswer(answer, wireLegacyPage)
       return {
         page: { items: legacy.items, next: nextOf(legacy) },

@@ -7,6 +7,7 @@ import { Agent, ProxyAgent, request, type Dispatcher } from 'undici'
 import { systemClock, signalWithin, type Clock } from '../../runtime/clock.ts'
 import { certificateLimits, readFileWithin } from '../../runtime/read-file.ts'
 import type { AccountConfig } from '../config.ts'
+import { BoundedText, daemonLimits, type AnswerLimits } from './bounded-text.ts'
 import { failureOfError, type Answer } from './failures.ts'
 import { ServiceError } from '../service-error.ts'
 
@@ -18,10 +19,12 @@ export interface TransportRequest {
   authorization: string
   body?: unknown
   signal?: AbortSignal | undefined
+  /** What is read of an answer below 300; left out: `daemonLimits`. */
+  limits?: AnswerLimits | undefined
 }
 
 export interface Transport {
-  /** Any answer, whatever its status; a ServiceError where there is none. */
+  /** Any answer, whatever its status; a ServiceError where there is none, or one beyond its limits. */
   request(request: TransportRequest): Promise<Answer>
   close(): Promise<void>
 }
@@ -34,13 +37,11 @@ export interface TransportLimits {
   bodyMs: number
   /** All together. */
   totalMs: number
+  /** Received in all, be it kept or not. */
   maxBodyBytes: number
 }
 
-/**
- * Gateways of the service cut at about 30 s. Nothing bounds an item's size, and a page that is refused
- * here would block its feed for ever: the next poll gets the same one.
- */
+/** Gateways of the service cut at about 30 s. */
 const defaultLimits: TransportLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
@@ -72,7 +73,7 @@ export function createTransport(options: TransportOptions): Transport {
       body: asked.body === undefined ? null : JSON.stringify(asked.body),
       signal,
     })
-    const body = await response.body.text()
+    const body = await readBody(response, asked.limits ?? daemonLimits)
     return { status: response.statusCode, headers: response.headers, body, sentAtMs }
   }
 
@@ -87,6 +88,30 @@ export function createTransport(options: TransportOptions): Transport {
     },
     close: async () => dispatcher?.destroy(),
   }
+}
+
+/** Of an error the beginning is enough: a message quotes some hundred characters of it. */
+const errorBytes = 64 * 1024
+
+async function readBody(
+  { statusCode, body }: Dispatcher.ResponseData,
+  limits: AnswerLimits,
+): Promise<string> {
+  if (statusCode >= 300) return readBeginning(body, errorBytes)
+  const text = new BoundedText(limits)
+  for await (const piece of body) text.add(piece as Uint8Array)
+  return text.end()
+}
+
+async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of body) {
+    pieces.push(piece as Uint8Array)
+    length += (piece as Uint8Array).length
+    if (length >= bytes) break
+  }
+  return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
 }
 
 export function givenUp(): ServiceError {

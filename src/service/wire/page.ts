@@ -20,8 +20,11 @@ export const wireItems = z.union([
     .transform((item): unknown[] => [item]),
 ])
 
-/** A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. */
-export const wireCursor = z.union([z.string(), z.int().transform(String)])
+/**
+ * A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. Longer texts than this
+ * arrive cut.
+ */
+export const wireCursor = z.union([z.string().max(16_384), z.int().transform(String)])
 
 /** One page of a search. */
 export const wireSearchPage = z.looseObject({

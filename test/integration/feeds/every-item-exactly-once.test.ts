@@ -64,6 +64,7 @@ function habitsOf(given: Partial<Record<keyof Habits, fc.Arbitrary<unknown>>>) {
     end: fc.constantFrom('null', 'absent', 'blank', 'echo', 'inclusive'),
     repeats: fc.boolean(),
     sizeLimit: fc.constant(1_000),
+    readable: fc.constantFrom(0, 1, 2, 1_000, 1_000),
     ignoresTimes: fc.constant(false),
     places: fc.constantFrom(1, 3, 10, 40),
     seed: fc.nat(1_000_000),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { countQuarantined } from '../../../src/ledger/quarantine.ts'
@@ -111,6 +112,9 @@ test('a commit that is replayed answers as the first time and counts once', asyn
     requested: 1,
     caught_up: true,
     backfill: false,
+    last: true,
+    shown: 1,
+    unread: 0,
     events: [
       {
         u: 'a/b/1',
@@ -134,6 +138,81 @@ test('a commit that is replayed answers as the first time and counts once', asyn
   expect(await run()).toBe(await run())
   const accounting = await expectConservation(book)
   expect(accounting.feeds['brand']).toMatchObject({ fetched: 1, new: 1 })
+})
+
+describe('a page that is too large for one commit', () => {
+  const uids = Array.from({ length: 700 }, (_none, at) => `a/b/${at}`)
+  const page = uids.map((uid) => routed({ uid }, ['soc', 'siem']))
+  const walk = {
+    fingerprint: 'f',
+    body: {},
+    cursor: 'after',
+    reason: 'first',
+    startedAtMs: 0,
+  } as const
+  const unreadable = { uid: null, problem: 'no uid', raw: '{}' }
+
+  test('is taken in in pieces, and the cursor moves with the last', async () => {
+    const book = await tests.book()
+    const cursors: (string | undefined)[] = []
+    const watched: Book = {
+      ...book,
+      async ask<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.ask<T>(script, ...args)
+        cursors.push((await openFeed(book, 'brand', dayMs)).walk?.cursor ?? undefined)
+        return answer
+      },
+    }
+    const accepted = await takeIn(watched, page, { walk, malformed: [unreadable] })
+    expect(cursors).toEqual([undefined, undefined, undefined, undefined, 'after'])
+    expect(accepted).toMatchObject({
+      status: 'committed',
+      counts: { fetched: 701, new: 700, duplicate: 0, quarantined: 1 },
+      isEnded: true,
+    })
+    if (accepted.status !== 'committed') return
+    expect(accepted.newEvents.map(({ event }) => event.uid)).toEqual(uids)
+    expect(accepted.made).toHaveLength(1_400)
+    const { unreadable: feedIsUnreadable, lastCaughtUpMs } = await openFeed(book, 'brand', dayMs)
+    expect(feedIsUnreadable).toBeUndefined()
+    expect(lastCaughtUpMs).toBeGreaterThan(0)
+    await expectConservation(book)
+  })
+
+  test('that is known whole ends a walk that ends there; with something new in any piece it does not', async () => {
+    const book = await tests.book()
+    const asked = { isCaughtUp: false, endsWhenKnown: true }
+    const fresh = [...page.slice(0, 3), routed({ uid: 'a/b/new' }), ...page.slice(3)]
+    await takeIn(book, page)
+    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: false })
+    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: true })
+  })
+
+  test('where another replica goes on in the middle, what was taken in is told, and the cursor stays', async () => {
+    const book = await tests.book()
+    let pieces = 0
+    const interrupted: Book = {
+      ...book,
+      async ask<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.ask<T>(script, ...args)
+        pieces += 1
+        if (pieces === 2)
+          await takeIn(book, page.slice(0, 1), { walk: { ...walk, cursor: 'other' } })
+        return answer
+      },
+    }
+    const accepted = await takeIn(interrupted, page, { walk })
+    expect(accepted).toMatchObject({ status: 'committed', isBrokenOff: true, isEnded: false })
+    if (accepted.status !== 'committed') return
+    const { length } = accepted.newEvents
+    expect(accepted.counts.new).toBe(length)
+    expect(length).toBeLessThan(700)
+    expect((await openFeed(book, 'brand', dayMs)).walk?.cursor).toBe('other')
+    expect(await takeIn(book, page, { walk })).toMatchObject({
+      counts: { new: 700 - length, duplicate: length },
+    })
+    await expectConservation(book)
+  })
 })
 
 test('a newer configuration owns the cursor: an older one is told so', async () => {

@@ -69,6 +69,16 @@ describe('an answer', () => {
     expect(error.message).toMatch(/permission.*tenant.*no$/)
   })
 
+  test('of an error is read as far as a message needs it, however much follows', async () => {
+    const url = await rawServer((socket) => {
+      socket.write('HTTP/1.1 500 X\r\ncontent-length: 99999999\r\n\r\n')
+      socket.write(`out of order ${'{},'.repeat(30_000)}`) // and nothing more for ever
+    })
+    const error = await failure(aTransport(url, { ...limits, maxBodyBytes: 2 ** 30 }))
+    expect(error).toMatchObject({ reason: 'unavailable', status: 500 })
+    expect(error.message).toContain('out of order')
+  })
+
   test('that stops in the middle is a time-out', async () => {
     server.script({ status: 200, headers: { 'content-length': '500' }, body: '{"items":[' })
     expect(await failure(aTransport())).toMatchObject({ reason: 'timeout' })

@@ -1,0 +1,143 @@
+/** Pages that are too large to be read: what is in them arrives, or somebody is told that it did not. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { listQuarantined } from '../../../src/ledger/quarantine.ts'
+import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
+import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+const feed = aFeed({ sweep: { everyMs: hourMs, backMs: 24 * hourMs } })
+
+interface Search {
+  size: number
+  from?: string | undefined
+}
+
+/** Of a search for events, or of a credential feed. */
+function searchIn(path: string, body: string): Search | undefined {
+  if (path.endsWith('/_search')) return JSON.parse(body) as Search
+  const { pathname, searchParams } = new URL(path, 'http://any')
+  if (!pathname.endsWith('/feed/credentials')) return undefined
+  return { size: Number(searchParams.get('size')), from: searchParams.get('from') ?? undefined }
+}
+
+const tooMany = JSON.stringify({ items: Array.from({ length: 55_000 }, () => ({})), next: 'more' })
+
+let front: HttpServer
+let rig: FeedRig
+let searches: Search[]
+/** Which searches are answered by far too many items. */
+let isTooMuch: (search: Search) => boolean
+/** What every item has besides. */
+let grow: unknown
+
+beforeEach(async () => {
+  front = await startHttpServer()
+  searches = []
+  isTooMuch = () => false
+  grow = undefined
+  rig = await startFeedRig({
+    tests,
+    sandbox: { endMode: 'empty' },
+    before: (url) => {
+      front.script(async ({ method, path, headers: { authorization = '' }, body }) => {
+        const search = searchIn(path, body)
+        if (search) searches.push(search)
+        if (search && isTooMuch(search)) return { status: 200, body: tooMany }
+        const headers = { authorization, 'content-type': 'application/json' }
+        const answer = await fetch(url + path, { method, headers, ...(body && { body }) })
+        const text = await answer.text()
+        const ballast = grow === undefined ? '' : `"ballast":${JSON.stringify(grow)},`
+        return {
+          status: answer.status,
+          body: text.replaceAll('"highlights":', `${ballast}$&`),
+        }
+      })
+      return front.url
+    },
+  })
+})
+
+afterEach(async () => {
+  await rig.stop()
+  await front.stop()
+})
+
+async function expectAllTakenIn(): Promise<void> {
+  const taken = [...(await rig.records()).keys()].toSorted()
+  const shown = rig.sandbox.events().map(({ uid }) => uid)
+  expect(taken).toEqual(shown.toSorted())
+  await expectConservation(rig.book)
+}
+
+test('it is read item by item where it stands, and then the pages have their usual size again', async () => {
+  rig.sandbox.addEvents(45)
+  let large = 0
+  isTooMuch = ({ size }) => size > 1 && searches.length > 1 && (large += 1) === 1
+  await rig.toEnd(feed)
+  await expectAllTakenIn()
+  const sizes = searches.map(({ size }) => size)
+  expect(sizes.slice(0, 13)).toEqual([10, 10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10])
+  const [before, again] = searches.slice(1)
+  expect(again?.from).toBe(before?.from)
+  expect(await listQuarantined(rig.book)).toEqual([])
+})
+
+test('where not even one item of it can be read, the feed goes on from now and names the cursor', async () => {
+  rig.sandbox.addEvents(25)
+  let cursor: string | undefined
+  isTooMuch = ({ from }) => from !== undefined && (cursor ??= from) === from
+  await rig.toEnd(feed)
+  const [entry, ...more] = await listQuarantined(rig.book)
+  expect(more).toEqual([])
+  expect(entry).toMatchObject({ feed: 'brand', uid: null })
+  expect(entry?.problem).toContain('over 100 items where 1 were asked for')
+  expect(JSON.parse(entry!.raw)).toMatchObject({ from: cursor, size: 1 })
+  const { walk, unreadable } = await openFeed(rig.book, 'brand', 0)
+  expect(walk?.reason).toBe('page_too_large')
+  expect(unreadable).toMatchObject({ shown: 1, unread: 1 })
+
+  rig.sandbox.addEvents(2)
+  await rig.toEnd(feed)
+  expect((await rig.records()).size).toBe(12)
+  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'contract' })
+  const asked = searches.length
+  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed' })
+  expect(searches.slice(asked).map(({ from }) => from)).toEqual([cursor, cursor])
+  cursor = 'another'
+  expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'not_due' })
+  await expectAllTakenIn()
+  expect(await listQuarantined(rig.book)).toHaveLength(1)
+})
+
+test('what begins now and is too much all the same is the service in ruins: the feed backs off', async () => {
+  rig.sandbox.addEvents(5)
+  isTooMuch = () => true
+  expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'contract' })
+  expect(searches.map(({ size }) => size)).toEqual([10, 1, 10, 1])
+  isTooMuch = () => false
+  await rig.toEnd(feed)
+  await expectAllTakenIn()
+})
+
+test('a credential feed, which nothing reads again, begins anew', async () => {
+  const leaks = aCredentialFeed()
+  rig.sandbox.addCredentials(45)
+  let large = 0
+  isTooMuch = ({ from }) => from !== undefined && (large += 1) <= 3
+  await rig.toEnd(leaks)
+  expect((await rig.records()).size).toBe(45)
+  expect(await listQuarantined(rig.book)).toHaveLength(1)
+})
+
+test('a single item of many megabytes is taken in like any other', async () => {
+  rig.sandbox.addEvents(12)
+  grow = { text: 'x'.repeat(3_000_000), list: Array.from({ length: 400_000 }, () => ({})) }
+  await rig.toEnd(feed)
+  await expectAllTakenIn()
+  expect(searches.some(({ size }) => size === 1)).toBe(true)
+  expect(await listQuarantined(rig.book)).toEqual([])
+})

@@ -1,0 +1,140 @@
+/** What arrives is bounded before it is parsed, wherever the pieces end. */
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { BoundedText, type AnswerLimits } from '../../../src/service/transport/bounded-text.ts'
+
+const wide: AnswerLimits = { textBytes: Infinity, bytes: 1_000_000, values: 10_000 }
+
+/** The text as it is kept when it arrives in pieces of so many bytes. */
+function read(text: string, limits: Partial<AnswerLimits> = {}, pieceBytes = 1_000): string {
+  const bounded = new BoundedText({ ...wide, ...limits })
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    bounded.add(bytes.subarray(at, at + pieceBytes))
+  }
+  return bounded.end()
+}
+
+function items(count: number, item = '{}'): string {
+  return `{"items":[${Array.from({ length: count }, () => item).join(',')}],"next":null}`
+}
+
+const everyPieceSize = [1, 2, 3, 5, 7, 1_000]
+
+test('whatever is within the limits comes through unchanged, however it is cut into pieces', () => {
+  const pieceBytes = fc.integer({ min: 1, max: 50 })
+  fc.assert(
+    fc.property(fc.json(), fc.boolean(), pieceBytes, (json, isEscaped, bytes) => {
+      const text = isEscaped ? escapeAll(json) : json
+      expect(read(text, { textBytes: 1_000_000 }, bytes)).toBe(text)
+    }),
+  )
+})
+
+test('long strings are cut between characters, and all else stays', () => {
+  const string = fc.string({ unit: 'binary', maxLength: 40 })
+  const value = fc.dictionary(string, fc.oneof(string, fc.integer()), { maxKeys: 5 })
+  fc.assert(
+    fc.property(
+      value,
+      fc.boolean(),
+      fc.integer({ min: 1, max: 30 }),
+      (members, isEscaped, bytes) => {
+        const json = JSON.stringify(members)
+        const kept = read(isEscaped ? escapeAll(json) : json, { textBytes: 20 }, bytes)
+        const parsed = Object.entries(JSON.parse(kept) as Record<string, unknown>)
+        expect(kept).not.toContain('\uFFFD')
+        for (const [at, [, original]] of Object.entries(members).entries()) {
+          const [, cut] = parsed[at] ?? []
+          if (typeof original !== 'string' || typeof cut !== 'string') continue
+          expect(
+            original === cut || (cut.endsWith('…') && original.startsWith(cut.slice(0, -1))),
+          ).toBe(true)
+        }
+      },
+    ),
+  )
+})
+
+test.each(everyPieceSize)('of a string its first bytes are kept, in pieces of %i', (pieceBytes) => {
+  const limits = { textBytes: 10 }
+  const text = (value: string): string => `{"a":"${value}","b":"short"}`
+  const kept = (value: string): unknown => JSON.parse(read(text(value), limits, pieceBytes))
+  expect(kept('0123456789')).toEqual({ a: '0123456789', b: 'short' })
+  expect(kept('0123456789a')).toEqual({ a: '0123456789…', b: 'short' })
+  expect(kept('012345678é!')).toEqual({ a: '012345678é…', b: 'short' })
+  expect(kept(String.raw`0123456\u00e9!`)).toEqual({ a: '0123456é…', b: 'short' })
+  expect(kept(String.raw`012345678\"\"\\`)).toEqual({ a: '012345678"…', b: 'short' })
+  expect(kept(`${'x'.repeat(5_000)}\\"${'y'.repeat(5_000)}`)).toEqual({
+    a: 'xxxxxxxxxx…',
+    b: 'short',
+  })
+})
+
+describe('a page', () => {
+  test('may hold ten times as many items as were asked for, and a hundred at least', () => {
+    expect(read(items(100), { pageSize: 1 })).toBe(items(100))
+    expect(() => read(items(101), { pageSize: 1 })).toThrow(
+      'the answer is too large to be read: over 100 items where 1 were asked for',
+    )
+    expect(() => read(items(1_000, '1'), { pageSize: 100 })).not.toThrow()
+    expect(() => read(items(1_001, '1'), { pageSize: 100 })).toThrow(/over 1000 items/)
+  })
+
+  test('is counted by its items, not by what they contain', () => {
+    const many = JSON.stringify(Array.from({ length: 150 }, () => ({ list: [1, 2], text: '],[,' })))
+    expect(() => read(items(3, `{"list":${many}}`), { pageSize: 10 })).not.toThrow()
+    expect(() => read(`${many.slice(0, -1)},1]`, { pageSize: 10 })).not.toThrow()
+  })
+})
+
+test('too many values are refused however they are nested', () => {
+  const limits = { values: 1_000 }
+  for (const one of ['[],', '{},', '[[],[]],', '1,', '"",', '[']) {
+    expect(() => read(`[${one.repeat(1_100)}`, limits)).toThrow(/over 1000 values/)
+  }
+})
+
+test('what is still too large after its strings were cut is refused', () => {
+  const limits = { textBytes: 10, bytes: 2_048 }
+  expect(() => read(items(10, `"${'x'.repeat(1_000)}"`), limits)).not.toThrow()
+  expect(() => read(items(200, `"${'x'.repeat(1_000)}"`), limits)).toThrow(/over 2 KiB/)
+  expect(() => read(' '.repeat(3_000), limits)).toThrow(/over 2 KiB/)
+})
+
+test.each(everyPieceSize)(
+  'of a large item the beginning is kept, and its neighbours whole, in pieces of %i',
+  (pieceBytes) => {
+    const limits = { itemBytes: 40 }
+    const long = Array.from({ length: 50 }, (_none, at) => ({ at: [at], text: ']},"{[' }))
+    const text = JSON.stringify({
+      items: [{ uid: 'a' }, { uid: 'b', deep: { long }, late: 1 }, { uid: 'c', more: [[], {}] }],
+      next: 'cursor',
+    })
+    const { items: kept, next } = JSON.parse(read(text, limits, pieceBytes)) as {
+      items: Record<string, unknown>[]
+      next: unknown
+    }
+    expect(kept).toEqual([
+      { uid: 'a' },
+      { uid: 'b', deep: { long: [{ at: [0], text: ']},"{[' }] } },
+      { uid: 'c', more: [[], {}] },
+    ])
+    expect(next).toBe('cursor')
+    const nested = `{"items":[{"uid":"d","in":${'['.repeat(5_000)}${']'.repeat(5_000)}}]}`
+    const page = JSON.parse(read(nested, limits, pieceBytes)) as { items: unknown[] }
+    expect(page.items).toMatchObject([{ uid: 'd' }])
+    const full = `{"data":{"uid":"e","list":[${'1,'.repeat(500)}1],"late":true}}`
+    expect(JSON.parse(read(full, limits, pieceBytes))).toMatchObject({ data: { uid: 'e' } })
+    expect(read(full, limits, pieceBytes).length).toBeLessThan(100)
+  },
+)
+
+/** Every character of every string as an escape. */
+function escapeAll(json: string): string {
+  return json.replaceAll(/"(?:[^"\\]|\\.)*"/g, (string) => {
+    const text = JSON.parse(string) as string
+    const units = Array.from({ length: text.length }, (_none, at) => text.charCodeAt(at))
+    return `"${units.map((unit) => String.raw`\u${unit.toString(16).padStart(4, '0')}`).join('')}"`
+  })
+}
