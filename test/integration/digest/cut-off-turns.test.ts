@@ -34,6 +34,22 @@ test('a message of many groups that was cut off is finished though another group
   await expectAllDelivered(book, 31)
 })
 
+test('the file of a message that was cut off while it was sealed has its events in the order in which they came', async () => {
+  const rig = await aSlackRig(given)
+  Object.assign(rig.soc, { canAttach: true })
+  const events = uids(400).map((event) => rig.event(event))
+  await takeIn(rig.book, events)
+  rig.clock.aheadMs = 11_000
+  dieAt(rig.book, 'seal-members', 2)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  const file = Buffer.from(rig.soc.received[0]!.attachment!.content).toString()
+  const [, ...rows] = file.trim().split('\r\n')
+  const shown = rows.map((row) => row.split(',')[2]?.replaceAll('"', ''))
+  expect(shown).toEqual(events.map(({ event }) => event.uid))
+})
+
 test('a replica that wakes between two turns of its group adds nothing to either message', async () => {
   const rig = await aSlackRig(given)
   const { book, soc } = rig

@@ -336,6 +336,29 @@ route: {sinks: [soc]}
   return soc
 }
 
+test('only what the tail finds on its way keeps others back: neither a first poll nor a sweep does', async () => {
+  const found = new Map<string, { isFresh: boolean; isBacklog: boolean }>()
+  rig = await startFeedRig({
+    tests,
+    sandbox: { endMode: 'empty' },
+    plan: (event, _feed, about) => {
+      if (!found.has(event.uid)) found.set(event.uid, about) // as it was found first
+      return { decisions: [], items: [] }
+    },
+  })
+  const nowMs = Date.now()
+  const first = rig.sandbox.addEvent({ createdAtMs: nowMs - 2 * hourMs })
+  await rig.toEnd(feed)
+  const onItsWay = rig.sandbox.addEvent()
+  await rig.toEnd(feed)
+  const behind = rig.sandbox.addEvent({ createdAtMs: nowMs - hourMs })
+  await rig.toEnd(feed, 'sweep')
+  await rig.toEnd(feed, 'sweep')
+  expect(found.get(first.uid)).toEqual({ isFresh: false, isBacklog: true })
+  expect(found.get(onItsWay.uid)).toEqual({ isFresh: true, isBacklog: false })
+  expect(found.get(behind.uid)).toMatchObject({ isFresh: false })
+})
+
 test('with a changed filter what is new is taken in first; what lies behind follows as a summary', async () => {
   const summarised = await beginSummarising()
   const { sandbox } = rig
