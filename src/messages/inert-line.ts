@@ -1,5 +1,5 @@
 import { cleanLine, cutText } from './clean-text.ts'
-import { defang } from './defang.ts'
+import { defang, linkMarks } from './defang.ts'
 
 /** Visible ASCII and single spaces: nothing to clean. */
 const isClean = /^[!-~]+(?: [!-~]+)*$/u
@@ -13,6 +13,5 @@ export function inertLine(text: string, maxLength: number): string {
     return cutText(`${defang(cleanLine(beginning, Infinity))}…`, maxLength)
   }
   if (!isClean.test(text)) return cutText(defang(cleanLine(text, Infinity)), maxLength)
-  const mayLink = text.includes('.') || text.includes('://')
-  return cutText(mayLink ? defang(text) : text, maxLength)
+  return cutText(linkMarks.test(text) ? defang(text) : text, maxLength)
 }

@@ -14,6 +14,23 @@ describe('what a client would link is defanged', () => {
     ['пример.рф and 例え。テスト', 'пример[.]рф and 例え[.]テスト'],
     ['a.xn--p1ai', 'a[.]xn--p1ai'],
     ['evil．com', 'evil[.]com'],
+    ['call tel:+41445556677 now', 'call tel[:]+41445556677 now'],
+    ['SMS:+41445556677?body=yes', 'SMS[:]+41445556677?body=yes'],
+    ['mailto:joe@localhost?subject=x', 'mailto[:]joe@localhost?subject=x'],
+    ['<mailto:joe@acme.com>', '<mailto[:]joe@acme[.]com>'],
+    ['étel:117', 'étel[:]117'],
+    ['javascript:alert(1)', 'javascript[:]alert(1)'],
+    ['ms-word:ofe|u|https://evil.com/a', 'ms-word[:]ofe|u|hxxps://evil[.]com/a'],
+    ['search-ms:query=x', 'search-ms[:]query=x'],
+    ['file:/etc/passwd', 'file[:]/etc/passwd'],
+    ['file:///etc/passwd', 'file[:]///etc/passwd'],
+    ['file:\\\\host\\share', 'file[:][\\\\]host\\share'],
+    ['see \\\\host\\share', 'see [\\\\]host\\share'],
+    ['(\\\\10.0.0.1\\c$)', '([\\\\]10[.]0[.]0[.]1\\c$)'],
+    ['\\\\?\\UNC\\host\\share', '[\\\\]?\\UNC\\host\\share'],
+    ['//host/share', '[//]host/share'],
+    ['"//host/share"', '"[//]host/share"'],
+    ['http:\\\\localhost\\x', 'hxxp:[\\\\]localhost\\x'],
   ])('%j becomes %j', (text, defanged) => {
     expect(defang(text)).toBe(defanged)
   })
@@ -29,16 +46,34 @@ describe('what a client would link is defanged', () => {
   })
 })
 
-test.each(['12.50 USD', 'nginx 1.18.0', 'e.g. this', 'Mr. Smith... no', 'OpenSSH_8.2p1'])(
-  'what nobody links stays: %j',
-  (text) => {
-    expect(defang(text)).toBe(text)
-  },
-)
+test.each([
+  '12.50 USD',
+  'nginx 1.18.0',
+  'e.g. this',
+  'Mr. Smith... no',
+  'OpenSSH_8.2p1',
+  'joe:H••••1',
+  'Tel: 044 555 66 77',
+  'hotel:7',
+  'at 12:30:05',
+  'C:\\Users\\joe',
+  'C:\\\\Users\\\\joe',
+  'x = 1 // the sum',
+  '//TODO',
+  'a//b/c',
+  '::1',
+])('what nobody links stays: %j', (text) => {
+  expect(defang(text)).toBe(text)
+})
 
-test.each(['https://evil.com/a', 'domain/flare/evil.com', 'tg://x', 'joe@acme.com'])(
-  'refang gives %j back',
-  (text) => {
-    expect(refang(defang(text))).toBe(text)
-  },
-)
+test.each([
+  'https://evil.com/a',
+  'domain/flare/evil.com',
+  'tg://x',
+  'joe@acme.com',
+  'tel:117',
+  '\\\\host\\share',
+  '//host/share',
+])('refang gives %j back', (text) => {
+  expect(refang(defang(text))).toBe(text)
+})
