@@ -186,8 +186,7 @@ function linksOf(value: unknown): string[] {
 function expectSlackText(): void {
   expect(sandbox.received.slack.flatMap(({ json }) => linksOf(json)).length).toBeGreaterThan(10)
   for (const { json } of sandbox.received.slack) {
-    const message = json as { unfurl_links?: boolean; unfurl_media?: boolean }
-    expect(message).toMatchObject({ unfurl_links: false, unfurl_media: false })
+    expect(json).toMatchObject({ mrkdwn: false, unfurl_links: false, unfurl_media: false })
     const buttons = linksOf(json)
     for (const url of buttons) expect(url).toMatch(/^https:\/\/app\.example\.com\/#/)
     for (const text of markupsOf(json)) expect(text).not.toMatch(/<(?!https:\/\/app\.example\.com)/)

@@ -2,6 +2,7 @@
 import type { TargetModule } from './engine/target.ts'
 import * as addresses from './targets/addresses.ts'
 import * as config from './targets/config.ts'
+import * as links from './targets/links.ts'
 import * as lucene from './targets/lucene.ts'
 import * as matcher from './targets/matcher.ts'
 import * as messages from './targets/messages.ts'
@@ -12,6 +13,7 @@ import * as times from './targets/times.ts'
 export const targets: Readonly<Record<string, TargetModule>> = {
   addresses,
   config,
+  links,
   lucene,
   matcher,
   messages,

@@ -51,7 +51,9 @@ describe('an answer of Slack', () => {
       reveal: false,
     } as const
     const options = { signal: AbortSignal.timeout(10_000), timeoutMs: 10_000, clock: systemClock }
-    return postToSlack(config, { text: 'x' }, options).catch((error: unknown) => error)
+    return postToSlack(config, { text: 'x', mrkdwn: false }, options).catch(
+      (error: unknown) => error,
+    )
   }
 
   const packers: [string, (text: Buffer) => Uint8Array][] = [

@@ -9,7 +9,7 @@ import { mrkdwnText, plainText } from './slack-text.ts'
 export type SlackMessage = Pick<
   IncomingWebhookSendArguments,
   'text' | 'blocks' | 'unfurl_links' | 'unfurl_media'
->
+> & { mrkdwn: false }
 
 export type SlackBlock = NonNullable<SlackMessage['blocks']>[number]
 
@@ -44,8 +44,8 @@ const allowances: readonly Allowance[] = [
   { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
 ]
 
-/** Slack may not fetch what the feed links to, so nothing unfurls. */
-export const quiet = { unfurl_links: false, unfurl_media: false } as const
+/** Slack may not fetch what the feed links to, so nothing unfurls; nor format the message's own `text`. */
+export const quiet = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
 
 export function renderSlack(message: Message, deliveryId: string): SlackMessage {
   const attempts = allowances.map((allowance) => () => blocksOf(message, deliveryId, allowance))

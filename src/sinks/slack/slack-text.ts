@@ -11,9 +11,18 @@ export function plainText(text: string, maxLength: number): PlainText {
   return { type: 'plain_text', text: escapeWithin(text, maxLength) || '-', emoji: false }
 }
 
-/** For the one place that is always mrkdwn, the message's own `text`: no back-tick opens code there. */
+/** A link, which can only be ours, or the colon of `:skull:`, but not that of the minutes of a time. */
+const linkOrEmoji = /https?:\/\/\S+|:(?!\d\d:)(?=[\p{L}\p{N}\p{M}_+'-]+:)/gu
+
+/**
+ * For the message's own `text`, which goes with `mrkdwn: false`: Slack formats nothing in it, and reads names
+ * of emoji all the same. They are written as `defang` writes what it takes apart, for `refang` to undo.
+ */
 export function mrkdwnText(text: string, maxLength: number): string {
-  return escapeWithin(text.replaceAll('`', "'"), maxLength) || '-'
+  const inert = text
+    .replaceAll('`', "'")
+    .replace(linkOrEmoji, (found) => (found === ':' ? '[:]' : found))
+  return escapeWithin(inert, maxLength) || '-'
 }
 
 /**

@@ -16,6 +16,11 @@ export const dictionary = [
   '10.0.0.1',
   '<!channel>',
   '&lt;',
+  'tel:',
+  'ms-word:',
+  '\\\\host\\',
+  '//host/',
+  ':joy:',
 ]
 
 export function fuzz(data: Uint8Array): void {

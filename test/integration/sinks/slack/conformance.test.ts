@@ -127,9 +127,10 @@ function receivedOf(body: string): Received {
 /** Nothing is interpreted: no mrkdwn but the escaped summary, no emoji, no unfurling, no mention. */
 function expectInert({ text }: Received): void {
   const payload = JSON.parse(text) as Record<string, unknown>
-  expect(payload).toMatchObject({ unfurl_links: false, unfurl_media: false })
+  expect(payload).toMatchObject({ mrkdwn: false, unfurl_links: false, unfurl_media: false })
   expect(Object.keys(payload).toSorted()).toEqual([
     'blocks',
+    'mrkdwn',
     'text',
     'unfurl_links',
     'unfurl_media',

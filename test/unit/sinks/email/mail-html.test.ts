@@ -63,5 +63,7 @@ test('the mail loads nothing and lets the reader choose between light and dark',
   const html = renderHtml(renderMessage(aMember(), { attempt: 1, mayBeRepeat: false }), origin)
   expect(html).toContain('<meta name="color-scheme" content="light dark">')
   expect(html).toContain('<meta name="viewport"')
+  expect(html).toContain('content="telephone=no, date=no, address=no, email=no, url=no"')
+  expect(html).toContain('<meta name="x-apple-disable-message-reformatting">')
   expect(html).not.toMatch(/<(?:img|link|style|script|iframe)|src=/)
 })

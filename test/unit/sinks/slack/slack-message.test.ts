@@ -114,15 +114,16 @@ test('the button leads to the event; without a link there is none', () => {
   expect(without.some(({ type }) => type === 'button')).toBe(false)
 })
 
-test('nothing unfurls and nothing is parsed for names', () => {
+test('nothing unfurls, is formatted or is parsed for names', () => {
   const payload = renderSlack(renderMessage(aMember(), firstTry), 'abc')
   expect(Object.keys(payload).toSorted()).toEqual([
     'blocks',
+    'mrkdwn',
     'text',
     'unfurl_links',
     'unfurl_media',
   ])
-  expect(payload).toMatchObject({ unfurl_links: false, unfurl_media: false })
+  expect(payload).toMatchObject({ mrkdwn: false, unfurl_links: false, unfurl_media: false })
 })
 
 function blocksOf(event = aThreatEvent()): Record<string, unknown>[] {

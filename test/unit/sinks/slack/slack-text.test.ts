@@ -33,8 +33,17 @@ test('whatever the text, it fits, and what was not cut comes back whole', () => 
   )
 })
 
-test('no back-tick opens code where mrkdwn cannot be avoided', () => {
-  expect(mrkdwnText('```x`', 100)).toBe("'''x'")
+test.each([
+  ['```x`', "'''x'"],
+  [':skull: of :+1::joy:', '[:]skull: of [:]+1:[:]joy:'],
+  ['a:b:c', 'a[:]b:c'],
+  [':日本:', '[:]日本:'],
+  [':8ball:', '[:]8ball:'],
+  ['Digest 08:00: 3 events at 12:30:05', 'Digest 08:00: 3 events at 12:30:05'],
+  ['TLS: none', 'TLS: none'],
+  ['https://app.example.com/a:b:c', 'https://app.example.com/a:b:c'],
+])('where Slack reads back-ticks and names of emoji, %j is %j', (text, shown) => {
+  expect(mrkdwnText(text, 100)).toBe(shown)
 })
 
 test('no text is empty, for Slack refuses that', () => {
