@@ -1,8 +1,5 @@
 #!/usr/bin/env node
 /** The door: arguments, signals, exit code; nothing else. */
-import { runProgram } from './cli/program.ts'
-import { watchOutput } from './cli/standard-output.ts'
-
 const stopping = new AbortController()
 const reloads = new EventTarget()
 
@@ -17,11 +14,14 @@ function reload(signal: NodeJS.Signals): void {
   if (isUnheeded) stop(signal)
 }
 
-/** Without a listener Node opens a debugger for every local user. */
+/** Without a listener Node opens a debugger for every local user; so the program is loaded after this. */
 process.on('SIGUSR1', () => {})
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
+
+const { runProgram } = await import('./cli/program.ts')
+const { watchOutput } = await import('./cli/standard-output.ts')
 
 const streams = { input: process.stdin, output: process.stdout, errors: process.stderr }
 const standardOutput = watchOutput(streams)
