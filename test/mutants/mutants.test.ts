@@ -6,11 +6,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { instrument } from './engine/blocks.ts'
 import { drawMutants } from './engine/choose.ts'
 import { collectMutants, project } from './engine/collect.ts'
-import { learnCoverage, type Coverage } from './engine/coverage.ts'
+import { learnCoverage } from './engine/coverage.ts'
 import { findStale, type Equivalent } from './engine/equivalents.ts'
 import { mutantsOfLua } from './engine/lua.ts'
 import type { Mutant } from './engine/mutant.ts'
 import { createJudge, type Judge } from './engine/run-mutants.ts'
+import { copyTree, type Tree } from './engine/tree.ts'
 import { mutantsOfTypeScript } from './engine/typescript.ts'
 
 const asChanges = (mutants: Mutant[]): string[] => mutants.map(({ was, is }) => `${was} => ${is}`)
@@ -65,7 +66,9 @@ test('a seed draws the same again, and each mutant once', () => {
 
 describe('explanations', () => {
   test('each explains a mutant that there still is', () => {
-    expect(collectMutants([]).flatMap(({ mutants }) => mutants).length).toBeGreaterThan(1000)
+    expect(collectMutants(project, []).flatMap(({ mutants }) => mutants).length).toBeGreaterThan(
+      1000,
+    )
   })
 
   test('one whose line has changed is found', () => {
@@ -129,7 +132,7 @@ test('what is held never expires', () => {
   }
   const root = mkdtempSync(join(tmpdir(), 'tocsin-planted-'))
   const sources = Object.keys(planted).filter((file) => file.startsWith('src/'))
-  let coverage: Coverage | undefined
+  let tree: Tree | undefined
   let judge: Judge | undefined
 
   beforeAll(async () => {
@@ -140,16 +143,18 @@ test('what is held never expires', () => {
     cpSync(join(project, 'tsconfig.json'), join(root, 'tsconfig.json'))
     symlinkSync(join(project, 'node_modules'), join(root, 'node_modules'))
     execFileSync('git', ['init', '--quiet'], { cwd: root })
-    coverage = await learnCoverage({
-      project: root,
+    tree = copyTree(root)
+    const coverage = await learnCoverage({
+      tree,
       sources,
       cacheFile: join(root, 'coverage.json'),
       tell: () => {},
     })
-    judge = await createJudge(root, coverage, 4000)
+    judge = await createJudge(tree, coverage, 4000)
   })
   afterAll(() => {
     judge?.stop()
+    tree?.remove()
     rmSync(root, { recursive: true, force: true })
   })
 

@@ -6,6 +6,7 @@ import { drawMutants } from './engine/choose.ts'
 import { collectMutants, equivalentsFile, project } from './engine/collect.ts'
 import { learnCoverage } from './engine/coverage.ts'
 import { explanationOf, readEquivalents } from './engine/equivalents.ts'
+import { copyTree, type Tree } from './engine/tree.ts'
 import { filesInRooms } from './rooms.ts'
 import { describeMutant, type Mutant } from './engine/mutant.ts'
 import { createJudge, type Judge, type Outcome } from './engine/run-mutants.ts'
@@ -45,23 +46,32 @@ function readArguments(args: string[]): Asked {
   return { forMs: forMs.data, count, seed, only: values.only }
 }
 
-async function main({ forMs, count, seed, only }: Asked): Promise<number> {
-  const files = collectMutants(only)
+async function main(asked: Asked): Promise<number> {
+  const tree = copyTree(project)
+  const stop = (): never => {
+    tree.remove()
+    process.exit(130)
+  }
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  try {
+    return await judgeAll(tree, asked)
+  } finally {
+    tree.remove()
+  }
+}
+
+async function judgeAll(tree: Tree, { forMs, count, seed, only }: Asked): Promise<number> {
+  const files = collectMutants(tree.root, only)
   say(
     `seed ${seed}; ${files.reduce((sum, { mutants }) => sum + mutants.length, 0)} mutants to draw`,
   )
   const coverage = await learnCoverage({
-    project,
-    sources: filesInRooms(project).map(({ file }) => file),
+    tree,
+    sources: filesInRooms(tree.root).map(({ file }) => file),
     cacheFile: join(project, 'node_modules/.cache/tocsin-mutants/coverage.json'),
     tell: say,
   })
-  const judge = await createJudge(project, coverage)
-  const stop = (): never => {
-    judge.stop()
-    process.exit(130)
-  }
-  process.once('SIGINT', stop).once('SIGTERM', stop)
+  const judge = await createJudge(tree, coverage)
   const startedAtMs = Date.now()
   const judged: Judged[] = []
   try {

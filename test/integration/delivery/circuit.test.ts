@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCircuit, type Circuit } from '../../../src/delivery/circuit.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
+import { loadScript } from '../../../src/redis/scripts.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -120,4 +121,16 @@ test('a sink that is gone is left alone by a replica that cannot read its addres
   const { keys } = fresh()
   await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', 'x')
   expect(await createCircuit(tests.redis, keys, () => '').admit('soc')).toBe(5_000)
+})
+
+test('in the very millisecond in which its time is over, one probe goes and not everything', async () => {
+  const { keys } = fresh()
+  const names = [keys.shared('circuit', 'soc'), keys.shared('probe', 'soc')]
+  const atThisMoment = `
+    local clock = redis.call('TIME')
+    local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+    redis.call('HSET', KEYS[1], 'until', now)
+  `
+  const admit = loadScript('circuit-admit').text.replace(/^#!.*\n/, '')
+  expect(await tests.redis.eval(atThisMoment + admit, 2, ...names, 60_000, '')).toBe(-1)
 })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
+import type { Redis } from '../../../src/redis/connection.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
 import {
   aSlackRig,
@@ -33,6 +34,11 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
 async function stateOf({ book }: Rig, uid: string): Promise<string | undefined> {
   const record = await readRecord(book, book.digests.recordId(uid))
   return record?.items[0]?.state
+}
+
+async function redisMs(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
 describe('a group', () => {
@@ -193,6 +199,19 @@ describe('what a feed finds at first', () => {
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 4 })
   })
+})
+
+test('a critical event of a re-reading is told within seconds, however many more it finds', async () => {
+  const rig = await aRig()
+  const page = (uid: string) =>
+    takeIn(rig.book, [rig.event({ uid, severity: 'critical' }, { isBacklog: true })])
+  const dueMs = async () =>
+    Number((await given.redis.zrange(rig.book.key('timers'), '0', '0', 'WITHSCORES'))[1])
+  await page('a/b/1')
+  const firstMs = await dueMs()
+  await expect.poll(() => redisMs(given.redis)).toBeGreaterThan(firstMs - 15_000)
+  await page('a/b/2')
+  expect(await dueMs()).toBe(firstMs)
 })
 
 describe('what rules keep back', () => {

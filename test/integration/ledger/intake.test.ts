@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { areInhibited } from '../../../src/ledger/inhibitors.ts'
 import { countQuarantined } from '../../../src/ledger/quarantine.ts'
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
@@ -459,4 +460,20 @@ test('the quarantine keeps the newest thousand entries and nothing older than a 
   expect(await tests.redis.hexists(book.key('quarantine'), oldest)).toBe(0)
   const accounting = await expectConservation(book)
   expect(accounting.feeds['brand']).toMatchObject({ quarantined: 1_205 })
+})
+
+test('an event inhibits others, not itself, from its commit on for the time of its rule', async () => {
+  const book = await tests.book()
+  const source = { ...routed({ uid: 'a/b/1' }), inhibits: [{ key: 'host', windowMs: 60_000 }] }
+  const { nowMs } = await openFeed(book, 'brand', dayMs)
+  await takeIn(book, [source])
+  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => book.digests.recordId(uid))
+  const ask = (recordId: string, atMs: number) =>
+    areInhibited(book, [{ recordId, key: 'host', windowMs: 60_000 }], atMs)
+  expect(await ask(other!, nowMs)).toEqual([true])
+  expect(await ask(own!, nowMs)).toEqual([false])
+  expect(await ask(other!, nowMs + 3_600_000)).toEqual([false])
+  const leftMs = await book.redis.pttl(book.key('inhibit', 'host'))
+  expect(leftMs).toBeGreaterThan(50_000)
+  expect(leftMs).toBeLessThanOrEqual(60_000)
 })

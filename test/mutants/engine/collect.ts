@@ -1,4 +1,4 @@
-/** The mutants of this project's rooms. */
+/** The mutants of the rooms. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { filesInRooms } from '../rooms.ts'
@@ -12,9 +12,9 @@ export const project = join(import.meta.dirname, '../../..')
 export const equivalentsFile = join(import.meta.dirname, '../equivalent.yaml')
 
 /** Throws where an explanation explains nothing any more, or where `--only` names nothing. */
-export function collectMutants(only: readonly string[]): RoomMutants[] {
-  const all = filesInRooms(project).map(({ room, file }) => {
-    const text = readFileSync(join(project, file), 'utf8')
+export function collectMutants(root: string, only: readonly string[]): RoomMutants[] {
+  const all = filesInRooms(root).map(({ room, file }) => {
+    const text = readFileSync(join(root, file), 'utf8')
     const mutants = file.endsWith('.lua')
       ? mutantsOfLua(file, text)
       : mutantsOfTypeScript(file, text)

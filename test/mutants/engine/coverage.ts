@@ -5,12 +5,12 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, dirname, join, matchesGlob, relative } from 'node:path'
+import { basename, dirname, join, matchesGlob } from 'node:path'
 import { z } from 'zod'
 import { blockAround, blocksOf, instrument, type Block } from './blocks.ts'
 import type { Mutant } from './mutant.ts'
 import { createTestRunner } from './test-runner.ts'
-import { copyTree, type Tree } from './tree.ts'
+import type { Tree } from './tree.ts'
 
 const reached = z.object({
   /** Of the test file. */
@@ -25,10 +25,12 @@ const reached = z.object({
 
 type Reached = z.infer<typeof reached>
 
-/** Test files that may judge a mutant: those of the lowest layers, which run within this process. */
+/** Test files that may judge a mutant: those of the lower layers, which run within this process. */
 const judges = {
   files: ['test/{unit,integration,security}/**/*.test.ts', 'test/fuzz/properties.test.ts'],
-  but: ['test/*/{cli,sandbox,deploy,app}/**'],
+  but: ['test/unit/{cli,sandbox}/**', 'test/integration/{sandbox,deploy}/**'],
+  /** Of the commands only these read what the rooms hold. */
+  commands: /cli\/(?:accounts|deliveries|digests|feeds|ledger|quarantine|routes|silences)-/,
 }
 
 export interface Coverage {
@@ -45,7 +47,8 @@ export interface TestFile {
 }
 
 export interface Learning {
-  project: string
+  /** Changed while it learns, and as it was afterwards. */
+  tree: Tree
   /** Files of the rooms. */
   sources: readonly string[]
   /** Where what was learned is kept. */
@@ -56,19 +59,11 @@ export interface Learning {
 
 /** Takes minutes the first time. */
 export async function learnCoverage(learning: Learning): Promise<Coverage> {
-  const { project, sources, cacheFile } = learning
-  const tree = copyTree(project)
-  try {
-    const current = currentOf(tree, readCache(cacheFile))
-    const missing = testFilesOf(tree).filter((file) => !current.has(file))
-    if (missing.length > 0) {
-      for (const [file, one] of await ask(tree, missing, learning)) current.set(file, one)
-      writeCache(cacheFile, current)
-    }
-    return coverageOf(tree, sources, current)
-  } finally {
-    tree.remove()
-  }
+  const { tree, sources, cacheFile } = learning
+  const known = currentOf(tree, readCache(cacheFile))
+  const missing = testFilesOf(tree).filter((file) => !known.has(file))
+  if (missing.length > 0) await ask(known, missing, learning)
+  return coverageOf(tree, sources, known)
 }
 
 function readCache(file: string): Map<string, Reached> {
@@ -105,6 +100,7 @@ function testFilesOf(tree: Tree): string[] {
     .map((file) => `test/${file.replaceAll('\\', '/')}`)
     .filter((file) => judges.files.some((glob) => matchesGlob(file, glob)))
     .filter((file) => !judges.but.some((glob) => matchesGlob(file, glob)))
+    .filter((file) => !file.includes('/cli/') || judges.commands.test(file))
     .toSorted()
 }
 
@@ -128,42 +124,44 @@ function callersOf(tree: Tree): string[] {
     })
 }
 
+/** Adds what they reach to `known`, and keeps it after each of them. */
 async function ask(
-  tree: Tree,
+  known: Map<string, Reached>,
   missing: readonly string[],
-  { sources, tell }: Learning,
-): Promise<Map<string, Reached>> {
+  { tree, sources, cacheFile, tell }: Learning,
+): Promise<void> {
   const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
   const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
   for (const [file, text] of originals) {
     const mark = ({ start }: Block): string => `globalThis.tocsinHit?.add('${file}:${start}')`
     tree.write(file, instrument(file, text, mark))
   }
-  const setup = relative(tree.root, join(import.meta.dirname, 'record-hits.ts'))
   const hitsFolder = join(tree.temporary, 'hits')
-  const runner = createTestRunner({ ...tree, setup: join(tree.root, setup), hitsFolder })
-  const answers = new Map<string, Reached>()
-  for (const [index, file] of missing.entries()) {
-    rmSync(hitsFolder, { recursive: true, force: true })
-    mkdirSync(hitsFolder)
-    const verdict = await runner.run({ changed: [], files: [file] }, askLimitMs)
-    const hits = readHits(hitsFolder)
-    const reachedFiles = new Set(hits.map((hit) => hit.slice(0, hit.lastIndexOf(':'))))
-    answers.set(file, {
-      digest: digestOf(tree.read(file)),
-      tookMs: verdict?.took[file] ?? askLimitMs,
-      isPassing: verdict !== undefined && verdict.failed === undefined,
-      sources: Object.fromEntries(
-        [...reachedFiles].map((one) => [one, digestOf(originals.get(one) ?? '')]),
-      ),
-      hits,
-    })
-    const outcome = verdict?.failed === undefined ? '' : `: fails (${verdict.test})`
-    tell(`coverage ${index + 1} of ${missing.length}: ${file}${outcome}`)
+  const setup = join(import.meta.dirname, 'record-hits.ts')
+  const runner = createTestRunner({ ...tree, setup, hitsFolder })
+  try {
+    for (const [index, file] of missing.entries()) {
+      rmSync(hitsFolder, { recursive: true, force: true })
+      mkdirSync(hitsFolder)
+      const verdict = await runner.run({ changed: [], files: [file] }, askLimitMs)
+      const hits = readHits(hitsFolder)
+      const reachedFiles = new Set(hits.map((hit) => hit.slice(0, hit.lastIndexOf(':'))))
+      const digests = [...reachedFiles].map((one) => [one, digestOf(originals.get(one) ?? '')])
+      known.set(file, {
+        digest: digestOf(tree.read(file)),
+        tookMs: verdict?.took[file] ?? askLimitMs,
+        isPassing: verdict !== undefined && verdict.failed === undefined,
+        sources: Object.fromEntries(digests) as Record<string, string>,
+        hits,
+      })
+      writeCache(cacheFile, known)
+      const outcome = verdict?.failed === undefined ? '' : `: fails (${verdict.test})`
+      tell(`coverage ${index + 1} of ${missing.length}: ${file}${outcome}`)
+    }
+  } finally {
+    runner.stop()
+    for (const [file, text] of originals) tree.write(file, text)
   }
-  runner.stop()
-  for (const [file, text] of originals) tree.write(file, text)
-  return answers
 }
 
 const askLimitMs = 300_000
@@ -176,8 +174,8 @@ function readHits(folder: string): string[] {
 }
 
 /** At most so many test files and so much of their time are spent on one mutant. */
-const mostFiles = 12
-const mostMs = 20_000
+const mostFiles = 8
+const mostMs = 10_000
 
 function coverageOf(
   tree: Tree,

@@ -1,9 +1,9 @@
-/** Judges mutants one at a time in a copy of the project. */
+/** Judges mutants one at a time, each in the tree that is otherwise unchanged. */
 import { applyMutant, type Mutant } from './mutant.ts'
 import type { Coverage, TestFile } from './coverage.ts'
 import { parseLua } from './lua.ts'
 import { createTestRunner, type TestVerdict } from './test-runner.ts'
-import { copyTree } from './tree.ts'
+import type { Tree } from './tree.ts'
 import { createTypeCheck } from './type-check.ts'
 
 export type Outcome =
@@ -21,15 +21,13 @@ export interface Judge {
 
 /** Throws where the sources do not compile as they are. `graceMs`: what the tests of a mutant may take beyond four times their usual time. */
 export async function createJudge(
-  project: string,
+  tree: Tree,
   coverage: Coverage,
   graceMs = 45_000,
 ): Promise<Judge> {
-  const tree = copyTree(project)
   const typeCheck = createTypeCheck(tree)
   const mistakes = await typeCheck.mistakes()
   if (mistakes !== '') {
-    tree.remove()
     throw new Error(`the sources do not compile even without a change:\n${mistakes}`)
   }
   const runner = createTestRunner(tree)
@@ -89,11 +87,5 @@ export async function createJudge(
     return judge(mutant)
   }
 
-  return {
-    judge,
-    stop() {
-      runner.stop()
-      tree.remove()
-    },
-  }
+  return { judge, stop: () => runner.stop() }
 }

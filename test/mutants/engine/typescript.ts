@@ -272,10 +272,16 @@ function calledProperty(
 function dropEntries(node: Node, text: string): Change[] {
   const entries = (node['elements'] ?? node['properties']) as (Node | null)[]
   return entries.flatMap((entry) => {
-    if (entry === null) return []
+    if (entry === null || isSentence(entry, text)) return []
     const comma = /^\s*,/.exec(text.slice(entry.end))?.[0].length ?? 0
     return [{ operator: 'entry', start: entry.start, end: entry.end + comma, after: '' }]
   })
+}
+
+/** A text with blanks is for people. */
+function isSentence(entry: Node, text: string): boolean {
+  const value = entry.type === 'Property' ? (entry['value'] as Node) : entry
+  return ['Literal', 'TemplateLiteral'].includes(value.type) && /^['`].* /.test(textOf(value, text))
 }
 
 /** Functions that return nothing do nothing. */

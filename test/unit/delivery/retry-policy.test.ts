@@ -25,6 +25,9 @@ function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure 
   return { reason, ...young, ...overrides }
 }
 
+/** Written down here: a shorter one gives events up that people were promised. */
+const threeDaysMs = 259_200_000
+
 describe('the retry table', () => {
   test.each(reasons)('%s', (reason) => {
     const [act, counts, effect] = table[reason]
@@ -71,11 +74,29 @@ describe('the retry table', () => {
   test('nothing is tried after 72 hours, and everything that heals is tried until then', () => {
     for (const reason of reasons) {
       if (table[reason][0] !== 'retry' || reason === 'gone') continue
-      expect(judge(failure(reason, { ageMs: maxAgeMs })).act).toBe('dead')
+      expect(judge(failure(reason, { ageMs: threeDaysMs })).act).toBe('dead')
       const tries = reason === 'rejected' ? 4 : 1_000
-      expect(judge(failure(reason, { ageMs: maxAgeMs - 1, tries })).act).toBe('retry')
+      expect(judge(failure(reason, { ageMs: threeDaysMs - 1, tries })).act).toBe('retry')
     }
     expect(judge(failure('rejected', { tries: 5 })).act).toBe('dead')
+  })
+
+  test('a sink that heals is tried again within seconds at first, and twice a day at last', () => {
+    const waitsMs = (random: number) =>
+      Array.from({ length: 11 }, (_, tries) => {
+        const verdict = judge(failure('timeout', { tries, random }))
+        return verdict.act === 'retry' ? verdict.afterMs : verdict.act
+      })
+    const seconds = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 43_200]
+    expect(waitsMs(0.5)).toEqual(seconds.map((one) => one * 1000))
+    expect(waitsMs(0)).toEqual(seconds.map((one) => one * 800)) // a fifth sooner, so that not all come at once
+    expect(waitsMs(1)).toEqual(seconds.map((one) => one * 1200))
+  })
+
+  test('a limit that names no time is respected for ten seconds; what needs an operator waits for the circuit', () => {
+    expect(judge(failure('rate_limited', { tries: 7 }))).toMatchObject({ afterMs: 10_000 })
+    expect(judge(failure('unauthorized', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
+    expect(judge(failure('gone', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
   })
 
   test('what a sink that is gone has waiting never dies of its age', () => {
