@@ -1,9 +1,11 @@
 /** Every target that is run by name. */
 import type { TargetModule } from './engine/target.ts'
 import * as addresses from './targets/addresses.ts'
+import * as answers from './targets/answers.ts'
 import * as config from './targets/config.ts'
 import * as links from './targets/links.ts'
 import * as lucene from './targets/lucene.ts'
+import * as masks from './targets/masks.ts'
 import * as matcher from './targets/matcher.ts'
 import * as messages from './targets/messages.ts'
 import * as pages from './targets/pages.ts'
@@ -12,9 +14,11 @@ import * as times from './targets/times.ts'
 
 export const targets: Readonly<Record<string, TargetModule>> = {
   addresses,
+  answers,
   config,
   links,
   lucene,
+  masks,
   matcher,
   messages,
   pages,

@@ -183,7 +183,7 @@ export class BoundedText {
   }
 
   #close(at: number): void {
-    if (this.#depth === this.#pruned) {
+    if (this.#pruned > 0 && this.#depth === this.#pruned) {
       this.#pruned = 0
       this.#keptFrom = at
     }
