@@ -55,16 +55,29 @@ export function linksToBaseAlone({ baseUrl, linkHosts }: LinkSource): boolean {
 function hostsOfBase(baseUrl: string): string[] {
   const { hostname } = new URL(baseUrl)
   const [first, ...above] = hostname.split('.')
-  return first === 'api' && !isPublicSuffix(above) ? [hostname, `.${above.join('.')}`] : [hostname]
+  return first === 'api' && !mayBePublicSuffix(above)
+    ? [hostname, `.${above.join('.')}`]
+    : [hostname]
 }
 
-const registryLabels = new Set('asso firm gouv govt info priv school'.split(' '))
+/** Under the two letters of a country: for companies, offices, schools and so on. */
+const registryLabels = new Set(
+  'ac asso co com edu firm go gob gouv gov govt gv id info ltd me mil ne net nom or org plc priv sch school'.split(
+    ' ',
+  ),
+)
 
-/** `com`, `co.uk`, `gouv.fr`: where anybody may have a domain. Rather too often than not. */
+/** `com`, `co.uk`, `gouv.fr`: where anybody may have a domain. */
 function isPublicSuffix(labels: readonly string[]): boolean {
   const [second = '', top = ''] = labels
   if (labels.length !== 2) return labels.length < 2
-  return top.length === 2 && (second.length <= 3 || registryLabels.has(second))
+  return top.length === 2 && registryLabels.has(second)
+}
+
+/** Whether it may be one that `registryLabels` does not know: what nobody wrote out is rather not trusted. */
+function mayBePublicSuffix(labels: readonly string[]): boolean {
+  const [second = '', top = ''] = labels
+  return isPublicSuffix(labels) || (labels.length === 2 && top.length === 2 && second.length <= 3)
 }
 
 /** `host` is exact, or begins with a dot: that domain and everything below. */

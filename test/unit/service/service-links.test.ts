@@ -50,6 +50,7 @@ test.each([
   ['https://api.eu.example.io', 'https://app.eu.example.io/', 'https://app.example.io/'],
   ['https://api.co.uk', 'https://api.co.uk/x', 'https://evil.co.uk/'],
   ['https://api.gouv.fr', 'https://api.gouv.fr/x', 'https://evil.gouv.fr/'],
+  ['https://api.adv.br', 'https://api.adv.br/x', 'https://evil.adv.br/'],
   ['https://api.com', 'https://api.com/x', 'https://evil.com/'],
   ['https://tocsin.github.io', 'https://tocsin.github.io/x', 'https://evil.github.io/'],
   ['https://gateway.example.com/ti', 'https://gateway.example.com/x', 'https://app.example.com/'],
@@ -95,6 +96,7 @@ test.each([
   ['App.Example.COM', 'app.example.com'],
   ['.bücher.example', '.xn--bcher-kva.example'],
   ['localhost', 'localhost'],
+  ['.ibm.de', '.ibm.de'],
   ['10.1', '10.0.0.1'],
   ['[2001:DB8::1]', '[2001:db8::1]'],
 ])('%j in link_hosts is %j', (written, host) => {
