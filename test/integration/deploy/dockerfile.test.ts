@@ -42,7 +42,9 @@ test('the image takes dist from the build, production packages by the lock, and 
   const runs = stages.map(({ instructions }) =>
     instructions.filter(([instruction]) => instruction === 'RUN').map(([, rest]) => rest),
   )
-  expect(runs[1]).toEqual(['npm ci --omit=dev --ignore-scripts'])
+  const checked = 'node .ci/check-lock.mjs && npm install --no-save'
+  expect(runs[0]![0]).toBe(`${checked} --ignore-scripts`)
+  expect(runs[1]).toEqual([`${checked} --omit=dev --ignore-scripts`])
   expect(runs[2]).toEqual([])
 })
 
