@@ -1,5 +1,6 @@
 /** What goes singly is judged right before its first try, and says the same on every try. */
 import { expect, test } from 'vitest'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
@@ -50,6 +51,25 @@ test('what is silenced is not sent because a worker died while it was judged', a
     attempts: 0,
   })
   await expectConservation(rig.book)
+})
+
+test('a probe that is kept back, or finds its event delivered, leaves its place to the next', async () => {
+  const silenced = { act: 'suppress', reason: 'silence', rule: 's1' } as const
+  const rig = await aRig('slack', (uid) => (uid === 'a/b/1' ? silenced : { act: 'send' }))
+  const [kept, sent, next] = [
+    await rig.show({ uid: 'a/b/1' }),
+    await rig.show({ uid: 'a/b/2' }),
+    await rig.show({ uid: 'a/b/3' }),
+  ]
+  await rig.deliver(sent)
+  await createCircuit(given.redis, rig.keys).report('soc', 'broken')
+  const halfOpen = { until: 1 } // the time of its probe has come
+  await given.redis.hset(rig.keys.shared('circuit', 'soc'), halfOpen)
+  await rig.deliver(kept)
+  await rig.deliver(sent)
+  await rig.deliver(next)
+  const uids = rig.soc.received.map(({ members }) => members[0]?.event.uid)
+  expect(uids).toEqual(['a/b/2', 'a/b/3'])
 })
 
 test('two workers that judge the same event keep it back once', async () => {

@@ -5,6 +5,7 @@ import { claimTurn, dueTimers, membersOf } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
 import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
 
@@ -97,6 +98,8 @@ test('a message says that it may be a repeat when the answer about one of its me
   await holdOrphan(rig.book, `i:${rig.book.digests.recordId('a/b/2')}:0:soc`)
   const places = { soc: returnedPlace('soc') }
   expect(await returnOrphans(rig.book, { sink: 'soc', mode: false, places }, 10)).toBe(2)
+  const back = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  expect(back!.items[0]).toMatchObject({ state: 'group', heldFor: undefined })
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
   expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 2 })

@@ -159,5 +159,6 @@ function expectInert({ text }: Received): void {
   const attributes = [...html.matchAll(/<[^>]*>/g)].map(([tag]) => tag.replaceAll(/"[^"]*"/g, '""'))
   for (const tag of attributes) expect(tag).not.toMatch(/\s(?:on\w+|src)\s*=/i)
   const links = [...html.matchAll(/href="([^"]*)"/g)].map((match) => match[1])
+  expect(links).not.toEqual([])
   for (const link of links) expect(link).toMatch(/^https:\/\/app\.example\.com\//)
 }

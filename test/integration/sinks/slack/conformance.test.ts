@@ -137,7 +137,10 @@ function expectInert({ text }: Received): void {
   ])
   expectEscaped(String(payload['text']))
   expect(payload['text']).not.toContain('`')
-  for (const found of objectsIn(payload['blocks'])) {
+  const objects = objectsIn(payload['blocks'])
+  expect(objects.some(({ type }) => type === 'plain_text')).toBe(true)
+  expect(objects.some(({ url }) => url !== undefined)).toBe(true)
+  for (const found of objects) {
     expect(found['type']).not.toBe('mrkdwn')
     if (found['type'] === 'link') expect(found['text']).toBe('open')
     expect(['broadcast', 'user', 'usergroup', 'emoji']).not.toContain(found['type'])
