@@ -150,7 +150,7 @@ test('what is held never expires', () => {
       cacheFile: join(root, 'coverage.json'),
       tell: () => {},
     })
-    judge = await createJudge(tree, coverage, 4000)
+    judge = createJudge(tree, coverage, 4000)
   })
   afterAll(() => {
     judge?.stop()

@@ -71,7 +71,7 @@ async function judgeAll(tree: Tree, { forMs, count, seed, only }: Asked): Promis
     cacheFile: join(project, 'node_modules/.cache/tocsin-mutants/coverage.json'),
     tell: say,
   })
-  const judge = await createJudge(tree, coverage)
+  const judge = createJudge(tree, coverage)
   const startedAtMs = Date.now()
   const judged: Judged[] = []
   try {

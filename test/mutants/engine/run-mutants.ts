@@ -19,25 +19,20 @@ export interface Judge {
   stop(): void
 }
 
-/** Throws where the sources do not compile as they are. `graceMs`: what the tests of a mutant may take beyond four times their usual time. */
-export async function createJudge(
-  tree: Tree,
-  coverage: Coverage,
-  graceMs = 45_000,
-): Promise<Judge> {
+/**
+ * Throws where the sources do not compile as they are. `graceMs`: what the tests of a mutant may take
+ * beyond four times their usual time.
+ */
+export function createJudge(tree: Tree, coverage: Coverage, graceMs = 45_000): Judge {
   const typeCheck = createTypeCheck(tree)
-  const mistakes = await typeCheck.mistakes()
-  if (mistakes !== '') {
-    throw new Error(`the sources do not compile even without a change:\n${mistakes}`)
-  }
   const runner = createTestRunner(tree)
   /** Test files seen to pass without a change since this judge began. */
   const sound = new Set<string>()
   /** Files that Vitest may hold as they were during an earlier run. */
   const touched = new Set<string>()
 
-  async function isValid({ file }: Mutant, text: string): Promise<boolean> {
-    if (file.endsWith('.ts')) return (await typeCheck.mistakes()) === ''
+  function isValid({ file }: Mutant, text: string): boolean {
+    if (file.endsWith('.ts')) return typeCheck.mistakesIn(file).length === 0
     try {
       parseLua(text)
       return true
@@ -71,7 +66,7 @@ export async function createJudge(
     let verdict: TestVerdict | undefined
     const tests = coverage.testsFor(mutant)
     try {
-      if (!(await isValid(mutant, changed))) return { kind: 'invalid' }
+      if (!isValid(mutant, changed)) return { kind: 'invalid' }
       if (tests.length === 0) return { kind: 'survived', tried: 0 }
       verdict = await run(mutant, tests)
     } finally {
@@ -87,5 +82,11 @@ export async function createJudge(
     return judge(mutant)
   }
 
-  return { judge, stop: () => runner.stop() }
+  return {
+    judge,
+    stop() {
+      runner.stop()
+      typeCheck.stop()
+    },
+  }
 }
