@@ -130,6 +130,15 @@ describe('a group', () => {
     expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(1001)
   })
 
+  test('of a blocked sink is looked at again after a while, not at every pass', async () => {
+    let asked = 0
+    const rig = await aRig({ isBlocked: () => (asked += 1) > 0 })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    for (let pass = 0; pass < 3; pass += 1) expect(await rig.flush()).toBe(0)
+    expect(asked).toBe(1)
+  })
+
   test('too many groups at once leave in one message', async () => {
     const rig = await aRig()
     const types = Array.from({ length: 30 }, (_, i) => `type${i}`)

@@ -204,3 +204,26 @@ test('the end of a mute is the first minute at which a clock asked every minute 
     { numRuns: 150 },
   )
 })
+
+test.each([
+  [
+    'months',
+    'january february march april may june july august september october november december',
+    1,
+  ],
+  ['weekdays', 'sunday monday tuesday wednesday thursday friday saturday', 0],
+])('%s are known by every name that there is', (key, names, first) => {
+  const parsed = names.split(' ').map((name) => quiet({ [key]: [name] })['quiet'])
+  expect(parsed).toMatchObject(
+    names.split(' ').map((_name, at) => [{ [key]: [{ begin: first + at, end: first + at }] }]),
+  )
+})
+
+test('days of the month may be counted from both ends where that is in order in the shortest month', () => {
+  const until = (days: string): string | undefined =>
+    untilOf(quiet({ days_of_month: [days] }), '2027-02-28T12:00:00Z')
+  expect(until('28:-1')).toBe('2027-03-01T00:00:00.000Z')
+  expect(until('-1')).toBe('2027-03-01T00:00:00.000Z')
+  expect(until('1:-2')).toBeUndefined()
+  expect(() => until('29:-1')).toThrow('ends before it begins in a month of 28 days')
+})
