@@ -25,6 +25,9 @@ function share(part: number, all: number): string {
   return `${((100 * part) / all).toFixed(1)} %`
 }
 
+/** In these a secret that holds a separator may stay visible (SECURITY.md); in no other template. */
+const weak = ['"joe.doe:§"', String.raw`"PASSWORD\t§"`]
+
 describe.each([
   ['templates that the masks were made with', plantSecrets(500), harmlessTexts(500)],
   [
@@ -37,12 +40,14 @@ describe.each([
     const visible = leaked(planted)
     process.stdout.write(`${name}: ${share(500 - visible.length, 500)} of 500 secrets masked\n`)
     expect(visible.slice(5)).toEqual([])
+    const unexpected = visible.filter((one) => !weak.some((template) => one.endsWith(template)))
+    expect(unexpected).toEqual([])
   })
 
-  test('analysts can read what holds no secret: 99 % of 500 texts stay as they are', () => {
+  test('analysts can read what holds no secret: 500 texts stay as they are', () => {
     const changed = harmed(texts)
     process.stdout.write(`${name}: ${share(changed.length, 500)} of 500 harmless texts harmed\n`)
-    expect(changed.slice(5)).toEqual([])
+    expect(changed).toEqual([])
   })
 })
 
