@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { noteDigestSent, readDigestState } from '../../../src/digest/digest-state.ts'
 import { digestTurn } from '../../../src/digest/digest-turn.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import { claimTurn, dueTimers } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
-import { aDigestRig } from '../../support/digest-rig.ts'
+import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { uids } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
@@ -202,4 +203,24 @@ test('a digest that the sink takes only later is not made twice', async () => {
   ])
   const { sinks } = await readAccounting(rig.books[0]!)
   expect(sinks['oncall']!.delivered).toBe(2)
+})
+
+test('operators see how much waits for a digest over all accounts, when it is due, and when the last one went', async () => {
+  const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
+  const { books, keys } = rig
+  const state = () =>
+    readDigestState(
+      { books, redis: given.redis, keys },
+      rig.options.sinks.get('oncall')!,
+      Date.now(),
+    )
+  const dueMs = everyMorning.schedule.next(Date.now())
+  expect(await state()).toEqual({ items: 0, lastSentMs: undefined, nextDueMs: dueMs })
+  await rig.show(books[0]!, ...uids(2))
+  await rig.show(books[1]!, ...uids(1, 10))
+  await noteDigestSent(given.redis, keys, { sink: 'oncall', atMs: 1234.5 })
+  expect(await state()).toEqual({ items: 6, lastSentMs: 1234, nextDueMs: dueMs })
+  rig.toMorning(1)
+  await rig.flush()
+  expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
 })

@@ -174,7 +174,7 @@ function readHits(folder: string): string[] {
 }
 
 /** At most so many test files and so much of their time are spent on one mutant. */
-const mostFiles = 7
+const mostFiles = 9
 const mostMs = 30_000
 
 function coverageOf(
@@ -204,13 +204,20 @@ function coverageOf(
     return placesOf(mutant).some((place) => hitsOf.get(test)?.has(place))
   }
 
+  /** Of a script also from those that run it. */
+  function distance(test: TestFile, mutant: Mutant): number {
+    const callers = mutant.file.endsWith('.lua') ? placesOf(mutant) : []
+    const files = [mutant.file, ...callers.map((place) => place.slice(0, place.lastIndexOf(':')))]
+    return Math.min(...[...new Set(files)].map((file) => distanceTo(test, file)))
+  }
+
   return {
     testsFor(mutant) {
       const near = [...reachedBy]
         .filter(([file]) => !dismissed.has(file))
         .filter(([file]) => reaches(file, mutant))
         .map(([file, { tookMs }]) => ({ file, tookMs }))
-        .toSorted((one, other) => distance(one, mutant.file) - distance(other, mutant.file))
+        .toSorted((one, other) => distance(one, mutant) - distance(other, mutant))
       return withinBounds(near)
     },
     dismiss: (file) => void dismissed.add(file),
@@ -229,10 +236,12 @@ function withinBounds(files: TestFile[]): TestFile[] {
 }
 
 /** Quick ones first; a test of the same room counts as four times as quick, one of the same name as 16 times. */
-function distance({ file, tookMs }: TestFile, source: string): number {
+function distanceTo({ file, tookMs }: TestFile, source: string): number {
   const room = dirname(source).split('/').at(-1) ?? ''
   const isSameRoom = file.split('/').includes(room)
-  const words = basename(source, '.ts').split('-')
+  const words = basename(source)
+    .replace(/\.\w+$/, '')
+    .split('-')
   const isNamesake = words.some((word) => word.length > 3 && basename(file).includes(word))
   return (tookMs + 300) / ((isSameRoom ? 4 : 1) * (isNamesake ? 16 : 1))
 }
