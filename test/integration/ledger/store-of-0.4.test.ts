@@ -2,7 +2,6 @@
  * What version 0.4.0 left in Redis (test/fixtures/store-0.4.json, written by its own code) is taken up:
  * known events stay known, and what was on its way arrives.
  */
-import { readFileSync } from 'node:fs'
 import { beforeEach, expect, test } from 'vitest'
 import type { CredentialPair, RoutedEvent } from '../../../src/intake/intake.ts'
 import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
@@ -22,47 +21,14 @@ import {
   waitingIn,
 } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
-
-interface StoredKey {
-  text?: string
-  hash?: Record<string, string>
-  set?: string[]
-  sorted?: Record<string, number>
-}
-
-interface OldStore {
-  writtenAtMs: number
-  store: Record<string, StoredKey>
-}
+import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
 const keys = createKeys('tocsin')
-const weekMs = 7 * 24 * 3_600_000
 let book: Book
 
-/** The store as if 0.4.0 had written it just now: its times, and the weeks of its marks, moved to today. */
-function storeOfToday(): OldStore['store'] {
-  const text = readFileSync(new URL('../../fixtures/store-0.4.json', import.meta.url), 'utf8')
-  const { writtenAtMs } = JSON.parse(text) as OldStore
-  const nowMs = Date.now()
-  const [oldWeek, week] = [writtenAtMs, nowMs].map((ms) => String(Math.floor(ms / weekMs)))
-  const moved = text
-    .replaceAll(/\b17\d{11}\b/g, (ms) => String(Number(ms) + nowMs - writtenAtMs))
-    .replaceAll(`:marks:${oldWeek}:`, `:marks:${week}:`)
-    .replaceAll(`"${oldWeek}"`, `"${week}"`)
-    .replaceAll(`"${oldWeek}:n"`, `"${week}:n"`)
-  return (JSON.parse(moved) as OldStore).store
-}
-
 beforeEach(async () => {
-  await tests.redis.flushdb()
-  for (const [name, { text, hash, set, sorted }] of Object.entries(storeOfToday())) {
-    if (text !== undefined) await tests.redis.set(name, text)
-    if (hash) await tests.redis.hset(name, hash)
-    if (set) await tests.redis.sadd(name, ...set)
-    const scores = Object.entries(sorted ?? {}).flatMap(([member, score]) => [score, member])
-    if (sorted) await tests.redis.zadd(name, ...scores)
-  }
+  await loadStoreOf04(tests.redis)
   book = await tests.book({ keys, account: 'main' })
 })
 
