@@ -91,7 +91,7 @@ const scenes: Scene[] = [
 function mailOf(one: Delivery): Record<string, unknown> & { text: string; html: string } {
   const options = { sink: 'oncall', from: 'Tocsin <t@example.com>', to: 'a@example.com', nowMs: 0 }
   const { text, html, ...head } = composeMail(one, options)
-  return { ...head, text: String(text), html: String(html) }
+  return { ...head, text: text as string, html: html as string }
 }
 
 function inJson(all: Scene[], render: (one: Delivery) => unknown): string {
