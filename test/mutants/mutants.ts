@@ -19,6 +19,8 @@ interface Asked {
   seed: number
   /** Files, folders, or lines of a file as `file:line`. */
   only: string[]
+  /** Judges what is explained as equivalent, and nothing else: a test that notices proves it wrong. */
+  isAboutExplained: boolean
 }
 
 interface Judged {
@@ -36,6 +38,7 @@ function readArguments(args: string[]): Asked {
       count: { type: 'string', default: '300' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
       only: { type: 'string', multiple: true, default: [] },
+      explained: { type: 'boolean', default: false },
     },
   })
   const forMs = duration('How long.').safeParse(values.for)
@@ -43,7 +46,8 @@ function readArguments(args: string[]): Asked {
   const count = Number(values.count)
   if (!Number.isInteger(count) || count < 1) throw new Error('--count: write a number from 1')
   const seed = Number.parseInt(values.seed, 10) || 0
-  return { forMs: forMs.data, count, seed, only: values.only }
+  const isAboutExplained = values.explained
+  return { forMs: forMs.data, count, seed, only: values.only, isAboutExplained }
 }
 
 async function main(asked: Asked): Promise<number> {
@@ -60,8 +64,9 @@ async function main(asked: Asked): Promise<number> {
   }
 }
 
-async function judgeAll(tree: Tree, { forMs, count, seed, only }: Asked): Promise<number> {
-  const files = collectMutants(tree.root, only)
+async function judgeAll(tree: Tree, asked: Asked): Promise<number> {
+  const { forMs, count, seed, isAboutExplained } = asked
+  const files = collectMutants(tree.root, asked.only)
   say(
     `seed ${seed}; ${files.reduce((sum, { mutants }) => sum + mutants.length, 0)} mutants to draw`,
   )
@@ -77,13 +82,16 @@ async function judgeAll(tree: Tree, { forMs, count, seed, only }: Asked): Promis
   try {
     for (const drawn of drawMutants(files, seed)) {
       if (Date.now() - startedAtMs >= forMs || judged.filter(isCounted).length >= count) break
-      judged.push(await judgeOne(judge, drawn))
+      const isExplained = explanationOf(equivalents, drawn.mutant) !== undefined
+      if (isExplained === isAboutExplained) judged.push(await judgeOne(judge, drawn))
+      else if (isExplained) judged.push({ ...drawn, outcome: { kind: 'equivalent' } })
     }
   } finally {
     judge.stop()
   }
   for (const file of coverage.dismissed) say(`left out, fails without any change: ${file}`)
-  return report(judged, (Date.now() - startedAtMs) / 60_000)
+  const share = report(judged, (Date.now() - startedAtMs) / 60_000)
+  return (isAboutExplained ? share === 0 : share >= wantedShare) ? 0 : 1
 }
 
 const equivalents = readEquivalents(equivalentsFile)
@@ -92,7 +100,6 @@ async function judgeOne(
   judge: Judge,
   { room, mutant }: { room: string; mutant: Mutant },
 ): Promise<Judged> {
-  if (explanationOf(equivalents, mutant)) return { room, mutant, outcome: { kind: 'equivalent' } }
   const outcome = await judge.judge(mutant)
   say(`${outcome.kind.padEnd(9)} ${describeMutant(mutant)}${detailOf(outcome)}`)
   if (outcome.kind === 'survived') say(`  was: ${mutant.was}\n  is: ${mutant.is}`)
@@ -109,6 +116,7 @@ function isCounted({ outcome }: Judged): boolean {
   return outcome.kind === 'killed' || outcome.kind === 'survived'
 }
 
+/** The share that was killed. */
 function report(judged: readonly Judged[], minutes: number): number {
   const of = (kind: string): Judged[] => judged.filter(({ outcome }) => outcome.kind === kind)
   const [killed, survived] = [of('killed'), of('survived')]
@@ -127,7 +135,7 @@ function report(judged: readonly Judged[], minutes: number): number {
     `\n${killed.length} of ${counted} killed: ${(share * 100).toFixed(1)} %, in ${minutes.toFixed(1)} min; ` +
       `not counted: ${of('invalid').length} do not compile, ${of('equivalent').length} explained as equivalent`,
   )
-  return share >= wantedShare ? 0 : 1
+  return share
 }
 
 function tell(title: string, judged: readonly Judged[]): void {

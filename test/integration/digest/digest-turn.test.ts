@@ -173,6 +173,20 @@ test('more than it shows is counted, and a sink that can attach gets all of it a
   expect(lines).toHaveLength(41)
 })
 
+test('of more than it shows the worst are shown, the worst first', async () => {
+  const rig = await aDigestRig(given)
+  const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
+  await rig.show(rig.books[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
+  await rig.show(
+    rig.books[0]!,
+    ...Object.entries(severities).map(([name, severity]) => ({ uid: `a/b/${name}`, severity })),
+  )
+  rig.toMorning(1)
+  await rig.flush()
+  const shown = rig.oncall.received[0]!.members.map(({ event }) => event.severity)
+  expect(shown).toEqual(['high', 'medium', 'medium', 'low', 'low'])
+})
+
 test('what a mute holds waits for the next digest', async () => {
   let isMuted = true
   const rig = await aDigestRig(given, {

@@ -121,6 +121,14 @@ test('the story keeps the last five attempts and counts all', async () => {
   expect(item.history.map(({ number }) => number)).toEqual([3, 4, 5, 6, 7])
 })
 
+test('of an answer the story keeps 200 characters, however much a sink says', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await madeBy(book, 'a/b/1')
+  await beginAttempt(book, ref, 't1', lease)
+  await settle(book, ref, 't1', { outcome: 'delivered', atMs: 1, answer: 'x'.repeat(10_000) })
+  expect((await itemOf(book, 'a/b/1')).history[0]!.answer).toBe('x'.repeat(200))
+})
+
 test('settled records expire with story and payload; unsettled ones never', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1', ['soc', 'siem'])
