@@ -134,3 +134,13 @@ test('in the very millisecond in which its time is over, one probe goes and not 
   const admit = loadScript('circuit-admit').text.replace(/^#!.*\n/, '')
   expect(await tests.redis.eval(atThisMoment + admit, 2, ...names, 60_000, '')).toBe(-1)
 })
+
+test('says when something got through last, and why a sink is no more, in 200 characters', async () => {
+  const { circuit } = fresh()
+  const startMs = Date.now() - 1000
+  await circuit.report('soc', 'ok')
+  const { lastSuccessMs } = await circuit.read('soc', Date.now())
+  expect(lastSuccessMs).toBeGreaterThan(startMs)
+  await circuit.report('soc', 'gone', 'x'.repeat(10_000))
+  expect((await circuit.read('soc', Date.now())).disabled?.reason).toBe('x'.repeat(200))
+})

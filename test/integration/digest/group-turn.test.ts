@@ -31,11 +31,6 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
   }
 }
 
-async function stateOf({ book }: Rig, uid: string): Promise<string | undefined> {
-  const record = await readRecord(book, book.digests.recordId(uid))
-  return record?.items[0]?.state
-}
-
 async function redisMs(redis: Redis): Promise<number> {
   const [seconds, micros] = await redis.time()
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
@@ -270,7 +265,8 @@ describe('what rules keep back', () => {
     await rig.show(...uids(4))
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(0)
-    expect(await stateOf(rig, 'paste/site/0')).toBe('held')
+    const held = await readRecord(rig.book, rig.book.digests.recordId('paste/site/0'))
+    expect(held!.items[0]).toMatchObject({ state: 'held', heldFor: 'mute', rule: 'night' })
     await expectConservation(rig.book)
     isMuted = false
     rig.clock.aheadMs = 3_601_000

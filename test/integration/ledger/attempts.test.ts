@@ -7,7 +7,7 @@ import {
   returnOrphans,
   sealBatch,
 } from '../../../src/ledger/collecting.ts'
-import { overdueRefs, sinksOf } from '../../../src/ledger/due.ts'
+import { overdueRefs, sinksOf, wakeRetries } from '../../../src/ledger/due.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
   countDeadLetters,
@@ -350,4 +350,28 @@ test('a feed and a sink may have a name that every object knows', async () => {
   const accounting = await expectConservation(book)
   expect(accounting.feeds['constructor']).toMatchObject({ fetched: 1, new: 1 })
   expect(accounting.sinks['constructor']).toMatchObject({ created: 1, pending: { queued: 1 } })
+})
+
+test('once its sink is back so many tries are due at once as asked for, and what it refused is not among them', async () => {
+  const book = await tests.book()
+  const refs: string[] = []
+  for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) refs.push(...(await madeBy(book, uid)))
+  const laterMs = Date.now() + 3_600_000
+  for (const [at, ref] of refs.entries()) {
+    await beginAttempt(book, ref, 't1', lease)
+    const reason = at === 0 ? 'rejected' : 'unavailable'
+    await settle(book, ref, 't1', { outcome: 'retry', atMs: laterMs + at, counts: true, reason })
+  }
+  expect(await wakeRetries(book, 'soc', 1)).toEqual([refs[1]])
+  expect(await wakeRetries(book, 'soc', 9)).toEqual([refs[2]])
+  expect((await dueAt(book, Date.now() + 1000)).toSorted()).toEqual(refs.slice(1).toSorted())
+})
+
+test('a message whose members are being taken out of it is not sent', async () => {
+  const book = await tests.book()
+  const ref = await sealedBatch(book, ['a/b/1', 'a/b/2'])
+  const name = book.key('batch', ref.split(':')[1] ?? '')
+  const batch = JSON.parse((await book.redis.get(name)) ?? '') as object
+  await book.redis.set(name, JSON.stringify({ ...batch, un: true }))
+  expect(await beginAttempt(book, ref, 't1', lease)).toEqual({ status: 'unsealing' })
 })

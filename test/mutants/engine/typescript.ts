@@ -177,10 +177,15 @@ interface Pattern {
   flags: string
 }
 
+/** `u` and `v` only say how a pattern is written. */
+function meaningful(flags: string): string[] {
+  return flags.replaceAll(/[uv]/g, '').split('').filter(Boolean)
+}
+
 /** Anchors and flags, where what is left is still a pattern. */
 function changePattern(node: Node, { pattern, flags }: Pattern): Change[] {
   const texts = [
-    ...flags.split('').map((flag) => [pattern, flags.replace(flag, '')]),
+    ...meaningful(flags).map((flag) => [pattern, flags.replace(flag, '')]),
     ...(pattern.startsWith('^') ? [[pattern.slice(1), flags]] : []),
     ...(/[^\\]\$$/.test(pattern) ? [[pattern.slice(0, -1), flags]] : []),
   ] as [string, string][]

@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cut, maskIdentity, maskKnown, maskTag, maskText } from '../../../src/feeds/masking.ts'
+import {
+  cut,
+  maskIdentity,
+  maskKnown,
+  maskTag,
+  maskText,
+  withoutMarks,
+} from '../../../src/feeds/masking.ts'
 
 describe('a secret in free text is masked', () => {
   test.each([
@@ -13,6 +20,10 @@ describe('a secret in free text is masked', () => {
     ['https://site.example:8443/a:joe:hunter22', 'https://site.example:8443/a:joe:h••••2'],
     ['site.example:joe:hunter:22', 'site.example:joe:h••••2'],
     ['site.example/in:joe@example.com:hunter22', 'site.example/in:joe@example.com:h••••2'],
+    [
+      'git clone https://a1b2c3d4e5f6g7h8i9j0k@git.example/x',
+      'git clone https://a••••k@git.example/x',
+    ],
     ['ftp://joe:hunter22@files.example/x', 'ftp://joe:h••••2@files.example/x'],
     ['Username: joe Password: hunter22', 'Username: joe Password: h••••2'],
     ['{"pass":"hunter22","x":1}', '{"pass":"h••••2","x":1}'],
@@ -334,4 +345,10 @@ test('of known secrets that hold one another nothing stays, whichever is named f
   ]) {
     expect(maskKnown(secrets)('new: winter2024!, old: winter')).toBe('new: w••••!, old: w••••r')
   }
+})
+
+test('a mark is found however many other tags stand before it', () => {
+  expect(withoutMarks(`${'<i>'.repeat(300)}pass<mark>word</mark>`)).toBe(
+    `${'<i>'.repeat(300)}password`,
+  )
 })

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { walkAfterRefusal, walkFor, walkInSmallerPages } from '../../../src/feeds/walk.ts'
+import {
+  walkAfterRefusal,
+  walkFor,
+  walkInSmallerPages,
+  walkInSmallPages,
+} from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import { leastPlan } from '../../../src/feeds/rescan-plan.ts'
 import { nextRescan } from '../../../src/feeds/rescan.ts'
@@ -66,4 +71,11 @@ describe('a walk in smaller pages', () => {
     const running = { ...last, isEnded: false, nowMs: nowMs + dayMs }
     expect(walkFor(search, running)).toBe(next)
   })
+})
+
+test('a page that cannot be read is asked for in tenths, down to one item and no further', () => {
+  const walk = { ...walkFor(feed, aFeedState({ nowMs })), body: { size: 10 } }
+  const one = walkInSmallPages(walk)
+  expect(one).toMatchObject({ body: { size: 1 }, small: { usual: 10, left: 10 } })
+  expect(walkInSmallPages(one!)).toBeUndefined()
 })

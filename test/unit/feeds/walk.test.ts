@@ -139,3 +139,10 @@ describe('the fingerprint', () => {
     expect(fingerprintOf(same, 1)).toBe(fingerprintOf(base, 1))
   })
 })
+
+test('after its end a walk goes on at its cursor, and asks for nothing twice', () => {
+  const feed = aFeed()
+  const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
+  const later = { ...aState({ walk, isEnded: true }), nowMs: nowMs + 3_600_000 }
+  expect(walkFor(feed, later)).toMatchObject({ cursor: 'c1', body: walk.body })
+})

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { cleanBlock, cleanLine, cutCounting, cutText } from '../../../src/messages/clean-text.ts'
+import { inertLine } from '../../../src/messages/inert-line.ts'
 import { anyUnicode, unseenCharacters } from './any-unicode.ts'
 
 describe('one line', () => {
@@ -61,4 +62,10 @@ test('a counting cut says how many characters are missing', () => {
   expect(cutCounting(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
   expect(cutCounting(text, 10)).toBe(`${'😀'.repeat(9)}…`)
   expect(cutCounting(text, 100)).toBe(text)
+})
+
+test('words behind hundreds of characters that nobody sees are read, and a cut says so', () => {
+  const unseen = '\u200B'
+  expect(inertLine(`${unseen.repeat(276)}word`, 10)).toBe('word')
+  expect(inertLine(`${unseen.repeat(276)}words`, 10)).toBe('word…')
 })

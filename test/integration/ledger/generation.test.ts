@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { activateGeneration, hasReplicas } from '../../../src/ledger/generation.ts'
+import { redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+test('what no replica may disturb is refused while one runs, and for a minute after the last one', async () => {
+  const keys = tests.keys()
+  expect(await hasReplicas(tests.redis, keys)).toBe(false)
+  await activateGeneration(tests.redis, keys, 'hash')
+  expect(await hasReplicas(tests.redis, keys)).toBe(true)
+  const name = keys.shared('generation')
+  await tests.redis.hset(name, 'confirmed', Date.now() - 50_000)
+  expect(await hasReplicas(tests.redis, keys)).toBe(true)
+  await tests.redis.hset(name, 'confirmed', Date.now() - 61_000)
+  expect(await hasReplicas(tests.redis, keys)).toBe(false)
+})
