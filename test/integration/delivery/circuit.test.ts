@@ -144,3 +144,13 @@ test('says when something got through last, and why a sink is no more, in 200 ch
   await circuit.report('soc', 'gone', 'x'.repeat(10_000))
   expect((await circuit.read('soc', Date.now())).disabled?.reason).toBe('x'.repeat(200))
 })
+
+test('a probe whose replica dies blocks the next one for its send and a grace, not for hours', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  await pass(keys)
+  await circuit.admit('soc', 20_000)
+  const leftMs = await tests.redis.pttl(keys.shared('circuit', 'soc', 'probe'))
+  expect(leftMs).toBeGreaterThan(30_000)
+  expect(leftMs).toBeLessThanOrEqual(35_000)
+})

@@ -11,6 +11,7 @@ import {
   readHoldings,
   removeLedger,
 } from '../../../src/ledger/accounts.ts'
+import { ownFeed } from '../../../src/events/own-feed.ts'
 import { openBook } from '../../../src/ledger/book.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -177,4 +178,11 @@ test('of an account that left before there was a registry the feeds tell', () =>
   expect(likeness(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
     'it has the same feed: brand',
   )
+})
+
+test('what Tocsin tells of itself is no feed of the account that holds it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
+  await takeIn(book, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
+  expect((await readHoldings(book)).feeds).toEqual(['brand'])
 })

@@ -252,6 +252,7 @@ test('a batch is sealed: its members and their order stay over attempts, and set
     ['a/b/1', 'a/b/2', 'a/b/3'],
     ['a/b/1', 'a/b/2', 'a/b/3'],
   ])
+  expect(second).toMatchObject({ mayBeRepeat: false }) // its answer was there: it was refused
   await settle(book, ref, 't2', { outcome: 'delivered' })
   const accounting = await expectConservation(book)
   expect(accounting.sinks['siem']).toMatchObject({

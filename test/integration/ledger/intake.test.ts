@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
+import { lookUp } from '../../../src/audit/look-up.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { areInhibited } from '../../../src/ledger/inhibitors.ts'
 import { countQuarantined } from '../../../src/ledger/quarantine.ts'
@@ -486,4 +487,16 @@ test('the quarantine is trimmed of what is older than asked, to the millisecond,
   expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
   expect(await book.run('trim-quarantine', Number(score) + 1)).toBe(1)
   expect(await countQuarantined(book)).toEqual({})
+})
+
+test('an audit hears of each event and each malformed item what the ledger knows', async () => {
+  const book = await tests.book()
+  const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/2')))
+  const asked = { uids: ['a/b/1', 'a/b/2', 'a/b/3'], malformed: [bad!, other!] }
+  expect(await lookUp(book, 'brand', asked)).toEqual({
+    events: ['taken', 'unrecorded', 'unknown'],
+    malformed: ['quarantined', 'unknown'],
+  })
 })

@@ -224,6 +224,7 @@ test('days of the month may be counted from both ends where that is in order in 
     untilOf(quiet({ days_of_month: [days] }), '2027-02-28T12:00:00Z')
   expect(until('28:-1')).toBe('2027-03-01T00:00:00.000Z')
   expect(until('-1')).toBe('2027-03-01T00:00:00.000Z')
+  expect(until(' 28:-1 ')).toBe('2027-03-01T00:00:00.000Z')
   expect(until('1:-2')).toBeUndefined()
   expect(() => until('29:-1')).toThrow('ends before it begins in a month of 28 days')
 })

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import { fetchDetail } from '../../../src/feeds/detail.ts'
+import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { defaultTimings } from '../../../src/runtime/timings.ts'
+import type { ServiceClient } from '../../../src/service/client.ts'
+import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
+
+/** A service that refuses with each of the errors in turn, and answers then. */
+async function fetchAfter(errors: ServiceError[], stop = new AbortController()) {
+  const slept: number[] = []
+  const clock: Clock = {
+    ...systemClock,
+    sleep(ms) {
+      slept.push(ms)
+      if (slept.length > 5) stop.abort()
+      return Promise.resolve()
+    },
+  }
+  const getEvent = () => {
+    const error = errors.shift()
+    if (error) return Promise.reject(error)
+    return Promise.resolve({ kind: 'detail', data: { password: 'hunter22', host: 'a' } })
+  }
+  const client = { getEvent } as unknown as ServiceClient
+  const parts = { signal: stop.signal, clock, timings: defaultTimings }
+  return { detail: await fetchDetail(client, 'paste/site/1', parts), slept }
+}
+
+const refused = (reason: ServiceReason, retryAfterMs?: number): ServiceError =>
+  new ServiceError(reason, 'refused', { retryAfterMs })
+
+describe('the full event', () => {
+  test.each(['rejected', 'invalid', 'contract'] as const)(
+    'does not hold its message up where no repetition mends what is wrong (%s)',
+    async (reason) => {
+      const told = await fetchAfter([refused(reason)])
+      expect(told).toEqual({ detail: 'unavailable', slept: [] })
+    },
+  )
+
+  test.each(['auth', 'rate_limited', 'unavailable', 'timeout'] as const)(
+    'is asked for again after %s, as late as the service asks for, and comes masked',
+    async (reason) => {
+      const { detail, slept } = await fetchAfter([refused(reason), refused(reason, 90_000)])
+      expect(detail).toEqual({ password: 'h••••2', host: 'a' })
+      expect(slept).toEqual([defaultTimings.detailRetryMs, 90_000])
+    },
+  )
+
+  test('is given up when its time is over', async () => {
+    const errors = Array.from({ length: 20 }, () => refused('unavailable'))
+    expect((await fetchAfter(errors)).detail).toBe('unavailable')
+    const stop = new AbortController()
+    stop.abort()
+    expect((await fetchAfter([], stop)).detail).toBe('unavailable')
+  })
+})
