@@ -43,7 +43,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
     config,
     warnings: [
       ...environmentWarnings(source.env),
-      ...place([...findWarnings(config, systemClock.now()), ...secretWarnings(tree, source.file)]),
+      ...place([...findWarnings(config, systemClock.now()), ...secretWarnings(tree, source)]),
     ],
     hash: configHash(config),
     place,

@@ -11,7 +11,7 @@ import { weakness } from '../runtime/weak-secret.ts'
 import type { Environment } from './environment.ts'
 import { listOf, sectionOf, type Place } from './file-parts.ts'
 import type { Mistake } from './config-error.ts'
-import type { Tree } from './yaml-source.ts'
+import type { Source, Tree } from './yaml-source.ts'
 
 /** Keys whose text is a secret, or an address that may hold one; each has a twin that ends in `_file`. */
 export const secretKeys = ['api_key', 'password', 'ping', 'proxy', 'secret', 'smtp', 'url'] as const
@@ -26,16 +26,16 @@ interface WrittenSecret {
   key: string
   /** The file that holds it; otherwise it is a text. */
   file: string | undefined
-  /** Stands in the configuration itself, and not in a variable. */
+  /** Stands in the configuration itself, and not in a variable; and is not one that the sandbox made up. */
   isLiteral: boolean
   read: () => string
 }
 
-export function secretWarnings(tree: Written, file: string): Finding[] {
-  const secrets = secretsOf(tree)
+export function secretWarnings(tree: Written, source: Source): Finding[] {
+  const secrets = secretsOf(tree, source.env)
   return [
     ...secrets.flatMap(exposedFile),
-    ...exposedConfiguration(secrets, file),
+    ...exposedConfiguration(secrets, source.file),
     ...clearTextRedis(tree.value, secrets),
     ...weakSecrets(tree.value, secrets),
   ]
@@ -59,19 +59,26 @@ export function environmentWarnings(env: Environment): Mistake[] {
 
 type Written = Pick<Tree, 'value' | 'variablesAt'>
 
-function secretsOf({ value, variablesAt }: Written): WrittenSecret[] {
+function secretsOf({ value, variablesAt }: Written, env: Environment): WrittenSecret[] {
+  const isUnset = (name: string): boolean => (env[name] ?? '') === ''
   return sectionsWithSecrets(value).flatMap(({ path, keys }) =>
     Object.entries(keys).flatMap(([name, content]) =>
       textsOf([...path, name], content).flatMap(({ place, text }) => {
         const isFile = name.endsWith('_file')
         const key = name === 'secrets' ? 'secret' : name.replace(/_file$/, '')
         if (publicFiles.includes(name) || !(isFile || isSecretKey(key))) return []
-        const isLiteral = !isFile && variablesAt(place).length === 0
+        const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isOfSandbox(keys)
         const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
         return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]
       }),
     ),
   )
+}
+
+/** The service and the sinks that the sandbox pretends to be: nothing real answers this machine in clear. */
+function isOfSandbox({ base_url, url }: PlacedSection['keys']): boolean {
+  const address = URL.parse(String(base_url ?? url))
+  return address?.protocol === 'http:' && isLoopback(address.hostname)
 }
 
 /** A text, or each of a list, with its place. */
@@ -129,12 +136,14 @@ function isAddress(key: string): boolean {
   return key === 'url' || key === 'smtp' || key === 'proxy'
 }
 
-/** A password, or a word that looks drawn at random, as addresses of webhooks have. */
+/** A password, or a word that looks drawn at random, as addresses of webhooks have; not `collector-v2-production`. */
 function holdsSecret(address: string): boolean {
   const url = URL.parse(address)
   if (url === null) return false
   const words = `${url.pathname}${url.search}`.match(/[\w-]{16,}/g) ?? []
-  return url.password !== '' || words.some((word) => /\d/.test(word) && /[a-z]/i.test(word))
+  const isDrawn = (word: string): boolean =>
+    /(?=\w*\d)(?=\w*[a-z])\w{16}|\d[a-z]+\d|[a-z]\d+[a-z]+\d/i.test(word)
+  return url.password !== '' || words.some(isDrawn)
 }
 
 /** A password that goes over a network in clear. */
@@ -148,14 +157,19 @@ function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Findi
   ]
   if (given) {
     const url = URL.parse(readOr(given, ''))
-    if (url?.protocol !== 'redis:' || isLoopback(url.hostname)) return []
+    if (url?.protocol !== 'redis:' || !isRemote(url.hostname)) return []
     if (url.password === '' && !password) return []
     return said(given.path, url.hostname, 'write rediss:// instead of redis://')
   }
   const nodes = [...listOf(redis['cluster']), ...listOf(sectionOf(redis['sentinels'])['nodes'])]
-  const host = nodes.map(hostOf).find((name) => name !== '' && !isLoopback(name))
+  const host = nodes.map(hostOf).find((name) => name !== '' && isRemote(name))
   if (!password || host === undefined || String(redis['tls']) === 'true') return []
   return said(password.path, host, 'write tls: true beside it')
+}
+
+/** A name without a dot is that of a container beside this one, as in docker-compose.yml. */
+function isRemote(host: string): boolean {
+  return !isLoopback(host) && (/[.:]/.test(host) || !/[a-z]/i.test(host))
 }
 
 function hostOf(node: unknown): string {

@@ -49,8 +49,9 @@ function ownIdentity(): ProcessIdentity | undefined {
  * Who else may read or change a file that holds a secret, and what to do; undefined: nobody but this user and
  * root, or it is no regular file. Links are followed: mounted secrets are links, and what counts is where they
  * end. A file of root that a group of this process, or root's own, may only read is in order: so Kubernetes
- * (`fsGroup`), packages and systemd (whose access control list shows as a group's mode) hand secrets to a service. What Docker mounts as a secret has the owner and mode of the host's file, or
- * is open to all of its container: neither says anything.
+ * (`fsGroup`), packages and systemd (whose access control list shows as a group's mode) hand secrets to a
+ * service. What Docker mounts as a secret has the owner and mode of the host's file, or is open to all of its
+ * container: neither says anything.
  */
 export function exposureOfFile(path: string, self = ownIdentity()): Refusal | undefined {
   const stat = statOf(path)

@@ -12,6 +12,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
 import { formatMistake } from '../../src/config/config-error.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
@@ -203,8 +204,39 @@ describe('a configuration that others may read', () => {
     expect(warningsOf(written({ mode: 0o644 }))).toEqual([])
   })
 
+  test('is named where a secret is the text for a variable that is not set', () => {
+    const path = written({ key: '${NEVER_SET:-fw_Pq7Zr2Lx9Vt4Kw8N}', mode: 0o644 })
+    expect(warningsOf(path)).toEqual([
+      expect.stringContaining('accounts.main.api_key: a secret is written out here, and every'),
+    ])
+    expect(warningsOf(path, { NEVER_SET: env.KEY })).toEqual([])
+  })
+
+  test('is no matter with what the sandbox made up, which goes to this machine in clear', () => {
+    const places = {
+      url: 'http://127.0.0.1:8080',
+      slackUrl: 'http://127.0.0.1:8080/slack/T0/B0/x1',
+    }
+    const sandbox = {
+      ...places,
+      webhookUrl: 'http://127.0.0.1:8080/hooks/siem',
+      webhookSecret: drawn,
+      smtpUrl: 'smtp://127.0.0.1:2525',
+      apiKeys: ['fw_sandbox'],
+    }
+    const text = sandboxConfig(sandbox, [{ id: 1042, name: 'Brand', tenantId: 1, identifiers: [] }])
+    expect(warningsOf(aFile('sandbox.yaml', text, 0o644))).toEqual([])
+    const real = text.replace(/base_url: .*/, 'base_url: https://api.example.org')
+    expect(warningsOf(aFile('sandbox.yaml', real, 0o644))).toEqual([
+      expect.stringContaining(' accounts.main.api_key: a secret is written out here, and'),
+    ])
+  })
+
   test.each([
     { address: 'https://siem.example.com/hooks/tocsin', isSecret: false },
+    { address: 'https://siem.example.com/services/collector-v2-production', isSecret: false },
+    { address: 'https://siem.example.com/hooks/abcdefghij5klmnopqrs', isSecret: true },
+    { address: 'https://siem.example.com/0f8fad5b-d9cb-469f-a165-70867728950e', isSecret: true },
     { address: 'https://siem.example.com/in/Pq7Zr2Lx9Vt4Kw8NPq7Z', isSecret: true },
     { address: 'https://siem.example.com/in?key=Pq7Zr2Lx9Vt4Kw8NPq7Z', isSecret: true },
   ])('counts $address as a secret: $isSecret', ({ address, isSecret }) => {
@@ -220,6 +252,8 @@ describe('the password of Redis, without TLS', () => {
   test.each([
     [`{url: 'redis://:${strong}@redis.example.com:6379'}`, 'redis.url', 'rediss://'],
     [`{url: 'redis://10.0.0.7', password: ${strong}}`, 'redis.url', 'rediss://'],
+    [`{url: 'redis://[fd00::7]', password: ${strong}}`, 'redis.url', 'rediss://'],
+    [`{url: 'redis://167772167', password: ${strong}}`, 'redis.url', 'rediss://'],
     [
       `{cluster: [127.0.0.1, redis-2.example.com], password: ${strong}}`,
       'redis.password',
@@ -244,6 +278,8 @@ describe('the password of Redis, without TLS', () => {
     `{url: 'redis://:${strong}@[::1]:6379'}`,
     `{url: 'unix:///run/redis.sock', password: ${strong}}`,
     `{url: 'redis://redis.example.com:6379'}`,
+    `{url: 'redis://redis:6379', password: ${strong}}`, // a container beside this one, as in docker-compose.yml
+    `{cluster: [redis-1, redis-2], password: ${strong}}`,
     `{cluster: [redis-2.example.com], password: ${strong}, tls: true}`,
   ])('is no matter with %s', (redis) => {
     expect(warningsOf(written({ redis }))).toEqual([])

@@ -57,6 +57,7 @@ const service = z.strictObject({
   security_opt: z.tuple([z.literal('no-new-privileges:true')]),
   ulimits: z.strictObject({ core: z.literal(0) }),
   mem_limit: z.string().regex(/^\d+[mg]$/),
+  memswap_limit: z.string(),
   pids_limit: z.number().min(32).max(512),
   stop_grace_period: z.string().optional(),
   restart: z.literal('unless-stopped').optional(),
@@ -187,6 +188,10 @@ test('memory suffices: twice for Redis, which copies while it writes anew, and n
   expect(Number(percent)).toBeLessThanOrEqual(75)
 })
 
+test('no container may swap: what memory holds of secrets stays off the disk, and its limit is its limit', () => {
+  for (const { mem_limit, memswap_limit } of all) expect(memswap_limit).toBe(mem_limit)
+})
+
 test('what runs the image of Tocsin is built from here', () => {
   const own = all.filter(({ image }) => image === 'tocsin')
   expect(own).toHaveLength(2)
@@ -228,8 +233,9 @@ test('every configuration for compose reads the password of Redis where compose 
   writeFileSync(file, 'Pq7Zr2Lx9Vt4Kw8N', { mode: 0o600 })
   const env = { ...required, REDIS_URL, REDIS_PASSWORD_FILE: file }
   for (const example of ['tocsin.yaml', 'compose-sandbox.yaml']) {
-    const { config } = loadConfig({ path: join(root, 'config', example), env })
+    const { config, warnings } = loadConfig({ path: join(root, 'config', example), env })
     expect(config.redis.password?.file).toBe(file)
+    expect(warnings.filter(({ path }) => path.startsWith('redis'))).toEqual([])
   }
 })
 
