@@ -29,6 +29,7 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
     if (url === null || url.username !== '' || url.password !== '') return null
     const isEncrypted = url.protocol === 'https:' && ports.includes(url.port)
     if (!isEncrypted && url.origin !== base.origin) return null
+    if (url.hostname.split('.').includes('')) return null // a name with an empty label is nobody's
     return hosts.some((host) => covers(host, url.hostname)) ? url.href : null
   }
 }

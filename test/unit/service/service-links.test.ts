@@ -28,6 +28,8 @@ describe('links of an account whose API is at api.example.com', () => {
     'https://notexample.com/',
     'https://evil-example.com/',
     'https://example.com./',
+    'https://.example.com/',
+    'https://a..example.com/',
     'https://app.example.com@evil.example/',
     'https://joe:secret@app.example.com/',
     'https://app.example.com:8443/',
