@@ -54,14 +54,39 @@ describe('what is changed', () => {
   })
 })
 
-test('a seed draws the same again, and each mutant once', () => {
-  const mutants = mutantsOfTypeScript('a.ts', 'const a = b < c && d > 3 || [e, f]')
-  const files = [{ room: 'one', file: 'a.ts', mutants }]
-  const draw = (seed: number): string[] =>
-    asChanges([...drawMutants(files, seed)].map((one) => one.mutant))
-  expect(draw(7)).toEqual(draw(7))
-  expect(draw(8)).not.toEqual(draw(7))
-  expect(draw(7).toSorted()).toEqual(asChanges(mutants).toSorted())
+describe('a seed', () => {
+  const aFile = (text: string) => ({
+    room: 'one',
+    file: 'a.ts',
+    mutants: mutantsOfTypeScript('a.ts', text),
+  })
+  const draw = (text: string, seed: number): string[] =>
+    asChanges(drawMutants([aFile(text)], seed).map(({ mutant }) => mutant))
+  const text = 'const a = b < c && d > 3 || [e, f]'
+
+  test('draws each mutant once, in the same order again, and another seed in another', () => {
+    expect(draw(text, 7)).toEqual(draw(text, 7))
+    expect(draw(text, 8)).not.toEqual(draw(text, 7))
+    expect(draw(text, 7).toSorted()).toEqual(asChanges(aFile(text).mutants).toSorted())
+  })
+
+  test('keeps its order when lines are added elsewhere', () => {
+    const comparisons = 'a < b\nc < d\ne < f\ng < h'
+    const more = draw(`i < j\n${comparisons}`, 7).filter((one) => !one.startsWith('i'))
+    expect(more).toEqual(draw(comparisons, 7))
+  })
+
+  test('gives a small room and a rare operator their turn', () => {
+    const many = Array.from({ length: 400 }, (_, at) => `a${at} < b`).join('\n')
+    const large = aFile(`${many}\nrelease()`)
+    const small = { ...aFile('if (a) release()'), room: 'two' }
+    const first = drawMutants([large, small], 7).slice(0, 40)
+    expect(first.map(({ room }) => room)).toContain('two')
+    const operators = first
+      .filter(({ room }) => room === 'one')
+      .map(({ mutant }) => mutant.operator)
+    expect(new Set(operators)).toEqual(new Set(['comparison', 'call']))
+  })
 })
 
 describe('explanations', () => {

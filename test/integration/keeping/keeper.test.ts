@@ -421,3 +421,13 @@ test('an event that made room is told again only where it comes back more severe
   expect(await shown('high')).toEqual([])
   expect((await proofOf([book]))[0]).toMatchObject({ differences: [], stranded: [] })
 })
+
+test('a record weighs what Redis says with its payload, and its places in the tables of keys', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const recordId = book.digests.recordId('a/b/1')
+  const names = [book.key('rec', recordId), book.key('pay', recordId)]
+  const bytes = await Promise.all(names.map((name) => tests.redis.memory('USAGE', name)))
+  const own = bytes.reduce<number>((sum, one) => sum + (one ?? 0), 0)
+  expect(await book.run('weigh-records', recordId, 'gone')).toEqual([-1, own + 120, -1, 0])
+})

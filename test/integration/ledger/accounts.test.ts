@@ -186,3 +186,13 @@ test('what Tocsin tells of itself is no feed of the account that holds it', asyn
   await takeIn(book, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
   expect((await readHoldings(book)).feeds).toEqual(['brand'])
 })
+
+test('an account says that its ledger is being removed while it is, so that one broken off is seen', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  await noteDiscarding(place, 'umbrella', 'ann')
+  const seen: unknown[] = []
+  const look = async (): Promise<void> => void seen.push((await readAccounts(place))[0]?.discarding)
+  expect(await removeLedger(place, 'umbrella', look)).toBe(true)
+  expect(seen[0]).toMatchObject({ by: 'ann', isRemoving: true })
+})

@@ -376,3 +376,18 @@ test('a message whose members are being taken out of it is not sent', async () =
   await book.redis.set(name, JSON.stringify({ ...batch, un: true }))
   expect(await beginAttempt(book, ref, 't1', lease)).toEqual({ status: 'unsealing' })
 })
+
+test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {
+  const book = await tests.book()
+  await madeBy(book, 'a/b/1', ['siem'], 1_000)
+  const [done = ''] = await madeBy(book, 'a/b/2', ['siem'])
+  await beginAttempt(book, done, 't', lease)
+  await settle(book, done, 't', { outcome: 'delivered' })
+  const refs = (await peekCollection(book, 'siem', 10)).map(({ ref }) => ref)
+  await book.redis.zadd(book.key('collect', 'siem'), 1, done)
+  const siem = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
+  const batch = await sealBatch(book, siem, [done, ...refs])
+  const begun = await beginAttempt(book, batch!, 't', lease)
+  expect(begun).toMatchObject({ members: [{ uid: 'a/b/1' }] })
+  await expectConservation(book)
+})

@@ -97,6 +97,12 @@ describe('slots of a tier', () => {
     expect((await reserve(keys, known, second)).wait).toBeGreaterThan(55 * second)
   })
 
+  test('wait for the pause of a known organization while nobody knows whether they are of the same', async () => {
+    const keys = freshKeys()
+    await runScript(redis, 'pause-tier', names(keys, known), [60_000])
+    expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
+  })
+
   test('are void 250 ms after their time, and never used before it', async () => {
     const keys = freshKeys()
     const { slot } = await reserve(keys, known, second)

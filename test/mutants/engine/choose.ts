@@ -1,5 +1,5 @@
 /** A seeded order in which every room, file and operator has its turn. */
-import { createRandom, type Random } from '../../../src/sandbox/random.ts'
+import { createHash } from 'node:crypto'
 import type { Mutant } from './mutant.ts'
 
 export interface RoomMutants {
@@ -8,47 +8,46 @@ export interface RoomMutants {
   mutants: Mutant[]
 }
 
-/**
- * All of them, drawn one by one: the room, then the file, each weighed by the square root of its mutants,
- * so that large ones do not crowd out small ones; then the operator, each as likely; then the mutant.
- */
-export function* drawMutants(
-  files: readonly RoomMutants[],
-  seed: number,
-): Generator<{ room: string; mutant: Mutant }> {
-  const random = createRandom(seed)
-  const left = new Map<string, Map<string, Mutant[]>>()
-  for (const { room, file, mutants } of files) {
-    if (mutants.length === 0) continue
-    left.set(room, (left.get(room) ?? new Map<string, Mutant[]>()).set(file, [...mutants]))
-  }
-  while (left.size > 0) {
-    const room = pickWeighed(random, left, (inRoom) => [...inRoom.values()].flat().length)
-    const inRoom = left.get(room) ?? new Map<string, Mutant[]>()
-    const file = pickWeighed(random, inRoom, (mutants) => mutants.length)
-    const mutants = inRoom.get(file) ?? []
-    const operator = random.pick([...new Set(mutants.map((one) => one.operator))])
-    const mutant = random.pick(mutants.filter((one) => one.operator === operator))
-    mutants.splice(mutants.indexOf(mutant), 1)
-    if (mutants.length === 0) inRoom.delete(file)
-    if (inRoom.size === 0) left.delete(room)
-    yield { room, mutant }
-  }
+export interface Drawn {
+  room: string
+  mutant: Mutant
 }
 
-function pickWeighed<T>(
-  random: Random,
-  choices: ReadonlyMap<string, T>,
-  sizeOf: (choice: T) => number,
-): string {
-  const weighed = [...choices].map(([name, choice]) => ({
-    name,
-    weight: Math.sqrt(sizeOf(choice)),
-  }))
-  let at = random.next() * weighed.reduce((sum, { weight }) => sum + weight, 0)
-  const found = weighed.find(({ weight }) => {
-    at -= weight
-    return at < 0
+/**
+ * All of them, in an order of chance. Rooms count by the square root of their mutants, and so do the files of
+ * a room, so that large ones do not crowd out small ones; the operators of a file are each as likely. What a
+ * mutant draws depends on the seed and its text alone: after an edit elsewhere a seed draws nearly the same.
+ */
+export function drawMutants(files: readonly RoomMutants[], seed: number): Drawn[] {
+  const rooms = Map.groupBy(files, ({ room }) => room)
+  const drawn = [...rooms.values()].flatMap((inRoom) => {
+    const roomWeight = Math.sqrt(sum(inRoom.map(({ mutants }) => mutants.length)))
+    const fileWeights = inRoom.map(({ mutants }) => Math.sqrt(mutants.length))
+    return inRoom.flatMap((file, at) => {
+      const share = (fileWeights[at] ?? 0) / sum(fileWeights)
+      return weighFile(file, roomWeight * share).map(({ mutant, weight }) => ({
+        room: file.room,
+        mutant,
+        at: -Math.log(chanceOf(mutant, seed)) / weight,
+      }))
+    })
   })
-  return (found ?? weighed.at(-1))?.name ?? ''
+  return drawn.toSorted((one, other) => one.at - other.at)
+}
+
+function weighFile({ mutants }: RoomMutants, weight: number): { mutant: Mutant; weight: number }[] {
+  const byOperator = [...Map.groupBy(mutants, ({ operator }) => operator).values()]
+  return byOperator.flatMap((alike) =>
+    alike.map((mutant) => ({ mutant, weight: weight / byOperator.length / alike.length })),
+  )
+}
+
+/** In (0, 1]. */
+function chanceOf({ file, was, is }: Mutant, seed: number): number {
+  const hash = createHash('sha256').update([seed, file, was, is].join('\0')).digest()
+  return (hash.readUIntBE(0, 6) + 1) / 2 ** 48
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
 }

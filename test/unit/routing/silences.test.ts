@@ -184,3 +184,16 @@ describe('a silence of the file', () => {
     expect(idOf({ ...written, matchers: ['type=chat'] })).not.toBe(idOf(written))
   })
 })
+
+test('an owner and a reason fit into a line of a list', () => {
+  const written = {
+    matchers: ['type=paste'],
+    until: '2026-11-21T12:00:00Z',
+    owner: 'o'.repeat(100),
+    reason: 'r'.repeat(500),
+    severity: 'low',
+  }
+  expect(() => silencesConfig.parse([written])).not.toThrow()
+  expect(() => silencesConfig.parse([{ ...written, owner: 'o'.repeat(101) }])).toThrow()
+  expect(() => silencesConfig.parse([{ ...written, reason: 'r'.repeat(501) }])).toThrow()
+})
