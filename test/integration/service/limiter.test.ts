@@ -103,6 +103,16 @@ describe('slots of a tier', () => {
     expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
   })
 
+  test('leave nothing behind for longer than two hours', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, second)
+    for (const name of names(keys, known)) {
+      const leftMs = await redis.pttl(name)
+      expect(leftMs).toBeGreaterThan(7_100_000)
+      expect(leftMs).toBeLessThanOrEqual(7_200_000)
+    }
+  })
+
   test('are void 250 ms after their time, and never used before it', async () => {
     const keys = freshKeys()
     const { slot } = await reserve(keys, known, second)

@@ -230,10 +230,6 @@ const neighbours: Record<string, string> = {
   ceil: 'floor',
   startsWith: 'endsWith',
   endsWith: 'startsWith',
-  push: 'unshift',
-  unshift: 'push',
-  shift: 'pop',
-  pop: 'shift',
 }
 
 function changeOrder(node: Node, text: string): Change[] {

@@ -91,6 +91,13 @@ test('an unreadable time is none, and a time without a zone is UTC', () => {
   )
 })
 
+test('a time may be a number of seconds or of milliseconds, also as text', () => {
+  const atMs = Date.UTC(2026, 0, 5, 1)
+  for (const imported of [atMs / 1000, atMs, atMs + 0.7, ` ${atMs / 1000} `]) {
+    expect(parsed({ imported_at: imported }).event.createdAtMs).toBe(atMs)
+  }
+})
+
 test('the source is the id of the source, however it is written', () => {
   expect(parsed({ source: null }).event.source).toBe('combolists')
   expect(parsed({ source: { id: 12 }, source_id: 'other' }).event.source).toBe('12')

@@ -194,6 +194,6 @@ test('an owner and a reason fit into a line of a list', () => {
     severity: 'low',
   }
   expect(() => silencesConfig.parse([written])).not.toThrow()
-  expect(() => silencesConfig.parse([{ ...written, owner: 'o'.repeat(101) }])).toThrow()
-  expect(() => silencesConfig.parse([{ ...written, reason: 'r'.repeat(501) }])).toThrow()
+  expect(() => silencesConfig.parse([{ ...written, owner: 'o'.repeat(101) }])).toThrow('owner')
+  expect(() => silencesConfig.parse([{ ...written, reason: 'r'.repeat(501) }])).toThrow('reason')
 })
