@@ -54,10 +54,10 @@ function ownIdentity(): ProcessIdentity | undefined {
  * container: neither says anything.
  */
 export function exposureOfFile(path: string, self = ownIdentity()): Refusal | undefined {
-  const stat = statOf(path)
-  if (stat === undefined || !stat.isFile() || self === undefined) return undefined
-  if (dirname(realpathSync(path)) === self.secretsMount) return undefined
-  const { uid, gid, mode } = stat
+  const found = lookUp(path)
+  if (!found?.stat.isFile() || self === undefined) return undefined
+  if (dirname(found.realPath) === self.secretsMount) return undefined
+  const { uid, gid, mode } = found.stat
   if (uid !== self.uid && uid !== 0) {
     return refusal(
       `${path} belongs to user ${uid}, and this is user ${self.uid}`,
@@ -71,12 +71,14 @@ export function exposureOfFile(path: string, self = ownIdentity()): Refusal | un
   const who = others === '' ? `group ${gid} may ${group}` : `every user may ${others}`
   const bits = (mode & 0o777).toString(8).padStart(4, '0')
   const remedy = uid === self.uid ? `run: chmod 600 ${path}` : closing(path, self)
-  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(path) ?? remedy)
+  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(found.realPath) ?? remedy)
 }
 
-function statOf(path: string): Stats | undefined {
+/** undefined also where Kubernetes puts another folder in its place between the two looks. */
+function lookUp(path: string): { stat: Stats; realPath: string } | undefined {
   try {
-    return statSync(path)
+    const realPath = realpathSync(path)
+    return { stat: statSync(realPath), realPath }
   } catch {
     return undefined // who needs the file says that it cannot be read
   }
@@ -91,8 +93,8 @@ function closing(path: string, { uid }: ProcessIdentity): string {
 }
 
 /** Kubernetes mounts a secret as links into a folder of its own making, such as `..2026_01_31_08_00_00.1`. */
-function mountedRemedy(path: string): string | undefined {
-  if (!/\/\.\.\d{4}_/.test(realpathSync(path))) return undefined
+function mountedRemedy(realPath: string): string | undefined {
+  if (!/\/\.\.\d{4}_/.test(realPath)) return undefined
   return 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod'
 }
 
