@@ -23,7 +23,7 @@ import { fullReadingMs } from './credentials-feed.ts'
 import type { FeedPage, FeedRequest, FeedType, FollowingWalk } from './feed-type.ts'
 import type { Polled } from './polled-feed.ts'
 import { freeSearch } from './quota-reserve.ts'
-import { bodyWithCursor, timeFilter } from './walk-body.ts'
+import { bodyWithCursor, timeFilter, usualSizeOf } from './walk-body.ts'
 
 type CredentialSearch = Polled<CredentialSearchFeedConfig>
 type Rhythm = Pick<CredentialSearch, 'everyMs' | 'sweep'>
@@ -177,7 +177,8 @@ function nextWindow(state: FeedState & { walk: Walk }, feed: CredentialSearch): 
   const { walk, nowMs, floorMs } = state
   const notes = readNotes(walk)
   const { isUnfiltered, lastPages } = notes
-  const isSmall = Number(walk.body['size']) < pageSizes[0]
+  const pageSize = usualSizeOf(walk)
+  const isSmall = pageSize < pageSizes[0]
   const smallSinceMs = isSmall ? (notes.smallSinceMs ?? walk.startedAtMs) : null
   const staysSmall = smallSinceMs !== null && nowMs - smallSinceMs < smallPagesMs
   return {
@@ -190,7 +191,7 @@ function nextWindow(state: FeedState & { walk: Walk }, feed: CredentialSearch): 
       lastPages,
       smallSinceMs: staysSmall ? smallSinceMs : null,
     } satisfies WindowNotes,
-    ...(staysSmall && { pageSize: Number(walk.body['size']) }),
+    ...(staysSmall && { pageSize }),
     ...(isCostly(notes) && { dueMs: walk.startedAtMs + fullReadingMs(feed, lastPages) }),
   }
 }

@@ -93,7 +93,8 @@ function walkAfter(
   refusals.count += 1
   if (refusals.count > mostRefusals) return undefined // a service that takes none of its cursors
   if (place === undefined) return { walk: walkAfterRefusal(feed, state, walk) }
-  const { passed: _circle, ...again } = walk
+  // a service may take no cursor with another page size: small pages stay small to the end of this walk
+  const { passed: _circle, small: _small, ...again } = walk
   return { walk: { ...again, cursor: null, reason: 'cursor_refused' } }
 }
 

@@ -11,3 +11,13 @@ export function timeFilter({ fromMs, toMs }: WalkSpan): { gte: string; lte?: str
   const gte = new Date(fromMs).toISOString()
   return toMs === undefined ? { gte } : { gte, lte: new Date(toMs).toISOString() }
 }
+
+/** Items that a walk asks for at once. */
+export function pageSizeOf({ body }: Walk): number {
+  return Number(body['size'])
+}
+
+/** Items that it asks for at once where no page is too large. */
+export function usualSizeOf(walk: Walk): number {
+  return walk.small?.usual ?? pageSizeOf(walk)
+}

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import type { FeedState, Walk, WalkReason, WalkSpan } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
 import type { PolledFeed } from './polled-feed.ts'
+import { pageSizeOf, usualSizeOf } from './walk-body.ts'
 
 /**
  * How far a new tail reaches back behind the newest event that was taken in. Rescans read what lies further
@@ -107,13 +108,18 @@ export function walkInSmallPages(walk: Walk): Walk | undefined {
  * behind it until it can be read. Where no rescan does, as after a refused cursor.
  */
 export function walkPast(feed: PolledFeed, state: FeedState): Walk {
-  const { nowMs, walk: before } = state
+  const { nowMs } = state
   const reason = 'page_too_large'
   if (!isReadBehind(feed)) return { ...walkAfterRefusal(feed, state), reason }
-  const walk = beginWalk(feed, state, { span: { fromMs: nowMs }, reason })
-  const fromMs = Math.min(resumeFrom(feed, state), pendingSnapshot(state)?.fromMs ?? Infinity)
-  const readsFromMs = (before && readsFrom(before)) ?? fromMs
-  return { ...walk, readsFromMs, behind: { id: String(nowMs), fromMs, toMs: nowMs } }
+  const fromMs = resumeFrom(feed, state)
+  const again = beginWalk(feed, state, { span: { fromMs }, reason })
+  const unread = pendingSnapshot({ ...state, walk: again })
+  const behindFromMs = Math.min(fromMs, unread?.fromMs ?? Infinity)
+  return {
+    ...again,
+    ...requestFrom(feed, { fromMs: nowMs }),
+    behind: { id: String(nowMs), fromMs: behindFromMs, toMs: nowMs },
+  }
 }
 
 /** The same walk anew with the next smaller pages; undefined where there are none. */
@@ -198,7 +204,7 @@ interface WalkBegin {
 function beginWalk(
   feed: PolledFeed,
   state: FeedState,
-  { span, reason, pageSize = typeOf(feed).pageSizes[0] }: WalkBegin,
+  { span, reason, pageSize }: WalkBegin,
 ): Walk {
   const { floorMs, nowMs, walk: before } = state
   const fingerprint = fingerprintOf(feed, floorMs)
@@ -207,13 +213,20 @@ function beginWalk(
   return {
     fingerprint,
     readsFromMs: Math.min(span.fromMs, (same && readsFrom(same)) ?? Infinity),
-    body: typeOf(feed).body(feed, span, pageSize),
+    ...requestFrom(feed, span, pageSize),
     cursor: null,
     reason,
     startedAtMs: nowMs,
-    span,
     ...(behind && { behind }),
   }
+}
+
+function requestFrom(
+  feed: PolledFeed,
+  span: WalkSpan,
+  pageSize = typeOf(feed).pageSizes[0],
+): Pick<Walk, 'body' | 'span'> {
+  return { body: typeOf(feed).body(feed, span, pageSize), span }
 }
 
 /**
@@ -228,16 +241,6 @@ function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Wal
   const earlierMs = isRewound && walk ? floorMs : (pendingSnapshot(state)?.fromMs ?? Infinity)
   const fromMs = Math.min(earlierMs, backMs)
   return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined
-}
-
-/** Items that a walk asks for at once. */
-function pageSizeOf({ body }: Walk): number {
-  return Number(body['size'])
-}
-
-/** Items that it asks for at once where no page is too large. */
-function usualSizeOf(walk: Walk): number {
-  return walk.small?.usual ?? pageSizeOf(walk)
 }
 
 /** A walk of a rescan: a window with both ends, fixed when it begins. */

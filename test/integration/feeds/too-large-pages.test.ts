@@ -33,12 +33,16 @@ let searches: Search[]
 let isTooMuch: (search: Search) => boolean
 /** What every item has besides. */
 let grow: unknown
+/** Whether the service takes a cursor only with the page size that it was given for. */
+let bindsSize: boolean
 
 beforeEach(async () => {
   front = await startHttpServer()
   searches = []
   isTooMuch = () => false
   grow = undefined
+  bindsSize = false
+  const sizeOfCursor = new Map<string, number>()
   rig = await startFeedRig({
     tests,
     sandbox: { endMode: 'empty' },
@@ -46,10 +50,13 @@ beforeEach(async () => {
       front.script(async ({ method, path, headers: { authorization = '' }, body }) => {
         const search = searchIn(path, body)
         if (search) searches.push(search)
+        const size = sizeOfCursor.get(search?.from ?? '')
+        if (bindsSize && size !== undefined && size !== search?.size) return { status: 422 }
         if (search && isTooMuch(search)) return { status: 200, body: tooMany }
         const headers = { authorization, 'content-type': 'application/json' }
         const answer = await fetch(url + path, { method, headers, ...(body && { body }) })
         const text = await answer.text()
+        if (search) sizeOfCursor.set((JSON.parse(text) as { next: string }).next, search.size)
         const ballast = grow === undefined ? '' : `"ballast":${JSON.stringify(grow)},`
         return {
           status: answer.status,
@@ -140,4 +147,17 @@ test('a single item of many megabytes is taken in like any other', async () => {
   await expectAllTakenIn()
   expect(searches.some(({ size }) => size === 1)).toBe(true)
   expect(await listQuarantined(rig.book)).toEqual([])
+})
+
+test('where a cursor holds for one page size alone, a rescan still comes to its end', async () => {
+  const often = { ...feed, sweep: { everyMs: 1, backMs: 24 * hourMs } }
+  rig.sandbox.addEvents(45)
+  await rig.toEnd(often)
+  bindsSize = true
+  let pages = 0
+  isTooMuch = ({ size, from }) => size > 1 && from !== undefined && (pages += 1) > 0
+  searches = []
+  await rig.toEnd(often, 'sweep')
+  expect(searches.filter(({ size }) => size > 1)).toHaveLength(2)
+  await expectAllTakenIn()
 })

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import {
+  advance,
   walkAfterRefusal,
   walkFor,
   walkInSmallerPages,
   walkInSmallPages,
+  walkPast,
 } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import { leastPlan } from '../../../src/feeds/rescan-plan.ts'
@@ -78,4 +80,55 @@ test('a page that cannot be read is asked for in tenths, down to one item and no
   const one = walkInSmallPages(walk)
   expect(one).toMatchObject({ body: { size: 1 }, small: { usual: 10, left: 10 } })
   expect(walkInSmallPages(one!)).toBeUndefined()
+})
+
+describe('a tail that goes round a page leaves to the rescan', () => {
+  const oldFloorMs = nowMs - 3 * dayMs
+  const first = walkFor(feed, aFeedState({ nowMs: nowMs - dayMs, floorMs: oldFloorMs }))
+  const read = {
+    nowMs,
+    floorMs: oldFloorMs,
+    walk: { ...first, cursor: 'c1' },
+    newestMs: nowMs - hourMs,
+    rescans: { ...aFeedState({ nowMs }).rescans, snapshotOf: first.behind?.id },
+  }
+
+  test('what it had not read yet itself, and no more', () => {
+    expect(walkPast(feed, aFeedState(read))).toMatchObject({
+      span: { fromMs: nowMs },
+      behind: { fromMs: nowMs - hourMs - 600_000, toMs: nowMs },
+    })
+  })
+
+  test('all that an operator asked to be read again', () => {
+    const rewound = aFeedState({ ...read, isRewound: true, floorMs: nowMs - 9 * dayMs })
+    expect(walkPast(feed, rewound).behind).toMatchObject({ fromMs: nowMs - 9 * dayMs, toMs: nowMs })
+  })
+
+  test('all that a changed request has never read', () => {
+    const changed = { ...feed, filters: { severity: ['high' as const] } }
+    expect(walkPast(changed, aFeedState(read)).behind).toMatchObject({
+      fromMs: nowMs - dayMs,
+      toMs: nowMs,
+    })
+  })
+
+  test('what stood below the start bound when the feed began', () => {
+    const brief = { ...feed, startMs: hourMs }
+    const begun = aFeedState({ nowMs, floorMs: nowMs - hourMs })
+    expect(walkPast(brief, begun).behind).toMatchObject({ fromMs: nowMs - dayMs, toMs: nowMs })
+  })
+})
+
+test('a window that ends within small pages is followed by one of the usual size', () => {
+  const search = aCredentialSearch()
+  const small = walkInSmallPages(walkFor(search, aFeedState({ nowMs })))!
+  const { walk } = advance(small, { items: [], next: null })
+  const ended = aFeedState({
+    nowMs,
+    walk: { ...walk, notes: { hasCompleted: true } },
+    isEnded: true,
+  })
+  expect(walk.body['size']).toBe(10)
+  expect(walkFor(search, ended).body['size']).toBe(100)
 })
