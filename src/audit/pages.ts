@@ -1,8 +1,8 @@
 /** The pages of an audit's window, however the service behaves. */
-import type { FeedPage } from '../feeds/feed-type.ts'
+import type { FeedPage, FeedRequest } from '../feeds/feed-type.ts'
 import { typeOf } from '../feeds/feed-types.ts'
 import type { PolledFeed } from '../feeds/polled-feed.ts'
-import { advance } from '../feeds/walk.ts'
+import { advance, walkInSmallPages } from '../feeds/walk.ts'
 import type { Walk } from '../ledger/feed-state.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { ServiceClient } from '../service/client.ts'
@@ -28,7 +28,8 @@ export interface AuditTurn {
 const mostEmptyPages = 1_000
 
 /**
- * The items of every page; of smaller pages where the gateway gives up on large ones, from the beginning.
+ * The items of every page; of smaller pages where the gateway gives up on large ones, from the beginning, and
+ * of small ones for a while where one is too large to be read.
  * Throws ServiceError, and AuditError where the reserve is reached or the pages have no end.
  */
 export async function* pagesOf(
@@ -84,7 +85,11 @@ async function* walkOf(
     const request = { client, walk, turn, signal, nowMs }
     const isTooCostly = (await isReserveReached()) && !(await typeOf(feed).isFree?.(request))
     if (isTooCostly) throw reserveReached(feed)
-    const asked: FeedPage = await typeOf(feed).fetch(feed, request)
+    const asked = await fetchOrShrink(feed, request)
+    if (!('page' in asked)) {
+      walk = asked.small
+      continue
+    }
     const { page } = asked
     yield page.items
     const moved = advance(asked.walk ?? walk, page)
@@ -94,6 +99,21 @@ async function* walkOf(
     const cursor = walk.cursor ?? ''
     if (cursors.has(cursor) || empty > mostEmptyPages) throw endless(feed)
     cursors.add(cursor)
+  }
+}
+
+/** The page, or the walk that asks for it in small pages. */
+async function fetchOrShrink(
+  feed: PolledFeed,
+  request: FeedRequest,
+): Promise<FeedPage | { small: Walk }> {
+  try {
+    return await typeOf(feed).fetch(feed, request)
+  } catch (error) {
+    const isTooLarge = error instanceof ServiceError && error.fault === 'too_large'
+    const small = isTooLarge && walkInSmallPages(request.walk)
+    if (!small) throw error
+    return { small }
   }
 }
 

@@ -1,5 +1,5 @@
 /** What an audit names, by feed type, over HTTP against the sandbox and a real ledger. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { auditFeed, type AuditOptions } from '../../../src/audit/audit-feed.ts'
 import { auditWindow } from '../../../src/audit/audit-window.ts'
 import type { AuditResult, AuditWindow } from '../../../src/audit/finding.ts'
@@ -19,6 +19,7 @@ import {
   anEventSearch,
   aReportsFeed,
 } from '../../support/feeds.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -446,4 +447,31 @@ test('pages that come round again end the audit with an error that names the fee
   const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })
   await expect(finish(steps)).rejects.toThrow(/feed brand: the pages .* come round again/)
   expect(asked).toBeLessThan(20)
+})
+
+test('a page that is too large to be read is compared in small pages', async () => {
+  const front = await startHttpServer()
+  onTestFinished(() => front.stop())
+  const sizes: number[] = []
+  rig = await startFeedRig({
+    tests,
+    before: (url) => {
+      front.script(async ({ method, path, headers: { authorization = '' }, body }) => {
+        const { size = 0, from } = JSON.parse(body || '{}') as { size?: number; from?: string }
+        if (size > 0) sizes.push(size)
+        const items = Array.from({ length: 101 }, () => ({}))
+        if (size > 1 && from !== undefined) return { status: 200, body: JSON.stringify({ items }) }
+        const headers = { authorization, 'content-type': 'application/json' }
+        const answer = await fetch(url + path, { method, headers, ...(body && { body }) })
+        return { status: answer.status, body: await answer.text() }
+      })
+      return front.url
+    },
+  })
+  const feed = aFeed()
+  rig.sandbox.addEvents(25)
+  await rig.toEnd(feed)
+  sizes.length = 0
+  expect(await audited(rig, feed)).toMatchObject({ shown: 25, accounted: 25, missing: [] })
+  expect(sizes.slice(0, 3)).toEqual([10, 10, 1])
 })
