@@ -49,7 +49,8 @@ const ellipsis = Buffer.from('…')
 export class BoundedText {
   readonly #limits: AnswerLimits
   readonly #mostItems: number
-  readonly #kept: Uint8Array[] = []
+  /** Copied together, so that it takes no more memory however small the pieces are. */
+  #kept = Buffer.alloc(0)
   #bytes = 0
   /** The piece that is being read, and from where on it is kept; -1: what is read now is dropped. */
   #piece: Buffer = Buffer.alloc(0)
@@ -96,7 +97,7 @@ export class BoundedText {
 
   /** What is kept of it; what is no UTF-8 is replaced. */
   end(): string {
-    return new TextDecoder().decode(Buffer.concat(this.#kept))
+    return new TextDecoder().decode(this.#kept.subarray(0, this.#bytes))
   }
 
   /** Reads until a string begins; returns where its content does. */
@@ -151,9 +152,15 @@ export class BoundedText {
   }
 
   #keep(bytes: Uint8Array): void {
-    this.#bytes += bytes.length
-    if (this.#bytes > this.#limits.bytes) throw tooLarge(`over ${this.#limits.bytes / 1024} KiB`)
-    this.#kept.push(bytes)
+    const length = this.#bytes + bytes.length
+    if (length > this.#limits.bytes) throw tooLarge(`over ${this.#limits.bytes / 1024} KiB`)
+    if (length > this.#kept.length) {
+      const larger = Buffer.alloc(Math.max(2 * this.#kept.length, length))
+      larger.set(this.#kept.subarray(0, this.#bytes))
+      this.#kept = larger
+    }
+    this.#kept.set(bytes, this.#bytes)
+    this.#bytes = length
   }
 
   #open(byte: number, at: number): void {

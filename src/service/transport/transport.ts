@@ -8,6 +8,7 @@ import { systemClock, signalWithin, type Clock } from '../../runtime/clock.ts'
 import { certificateLimits, readFileWithin } from '../../runtime/read-file.ts'
 import type { AccountConfig } from '../config.ts'
 import { BoundedText, daemonLimits, type AnswerLimits } from './bounded-text.ts'
+import { looksLikeHtml } from './error-body.ts'
 import { failureOfError, type Answer } from './failures.ts'
 import { ServiceError } from '../service-error.ts'
 
@@ -99,7 +100,14 @@ async function readBody(
 ): Promise<string> {
   if (statusCode >= 300) return readBeginning(body, errorBytes)
   const text = new BoundedText(limits)
-  for await (const piece of body) text.add(piece as Uint8Array)
+  let isFirst = true
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    const beginning = isFirst ? new TextDecoder().decode(piece.subarray(0, 500)) : ''
+    // a page of a proxy that wants a login is none of too many items: its beginning says what it is
+    if (looksLikeHtml(beginning)) return beginning
+    isFirst = false
+    text.add(piece)
+  }
   return text.end()
 }
 

@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { secretFromText } from '../../../src/runtime/secret.ts'
+import { daemonLimits } from '../../../src/service/transport/bounded-text.ts'
 import { failureOfAnswer } from '../../../src/service/transport/failures.ts'
 import { readAnswer } from '../../../src/service/read-answer.ts'
 import { ServiceError } from '../../../src/service/service-error.ts'
@@ -61,6 +62,13 @@ describe('an answer', () => {
     const error = await failure(aTransport())
     expect(error).toMatchObject(expected)
     expect(server.requests).toHaveLength(1)
+  })
+
+  test('that is a web page is called so, and not a page of too many items', async () => {
+    const script = `a={b:[${'1,'.repeat(500)}1]}`
+    server.script({ status: 200, body: `<!doctype html><script>${script}</script>` })
+    const error = await failure(aTransport())
+    expect(error).toMatchObject({ reason: 'contract', fault: 'html' })
   })
 
   test('of 403 names the permission and the tenant', async () => {
@@ -188,7 +196,9 @@ function aTransport(baseUrl = server.url, given = limits): Transport {
 }
 
 async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSearchPage> {
-  const request = { method: 'POST', path: '/x', authorization: testKey, body: {}, signal } as const
+  const limits = { ...daemonLimits, pageSize: 10 }
+  const about = { path: '/x', authorization: testKey, body: {}, signal, limits }
+  const request = { method: 'POST', ...about } as const
   const answer = await transport.request(request)
   if (answer.status >= 300) throw failureOfAnswer(answer, [testKey])
   return readAnswer(answer, wireSearchPage)

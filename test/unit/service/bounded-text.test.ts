@@ -1,9 +1,11 @@
 /** What arrives is bounded before it is parsed, wherever the pieces end. */
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { BoundedText, type AnswerLimits } from '../../../src/service/transport/bounded-text.ts'
 
-const wide: AnswerLimits = { textBytes: Infinity, bytes: 1_000_000, values: 10_000 }
+const wide: AnswerLimits = { textBytes: Infinity, bytes: 1_000_000, values: 100_000 }
 
 /** The text as it is kept when it arrives in pieces of so many bytes. */
 function read(text: string, limits: Partial<AnswerLimits> = {}, pieceBytes = 1_000): string {
@@ -129,6 +131,19 @@ test.each(everyPieceSize)(
     expect(read(full, limits, pieceBytes).length).toBeLessThan(100)
   },
 )
+
+test('what is kept takes little more than its length in memory, even where it comes byte by byte', () => {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as () => void
+  const bounded = new BoundedText(wide)
+  gc()
+  const before = process.memoryUsage().heapUsed
+  const text = Buffer.from(`[${'"a",'.repeat(40_000)}1]`)
+  for (const byte of text) bounded.add(Uint8Array.of(byte))
+  gc()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(10 * text.length)
+  expect(bounded.end()).toHaveLength(text.length)
+})
 
 /** Every character of every string as an escape. */
 function escapeAll(json: string): string {
