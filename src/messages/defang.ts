@@ -22,7 +22,8 @@ const actingScheme = new RegExp(
   'giu',
 )
 /** `\\host`: no drive (`C:\\Users`, as source code writes it) and no word stands before it. */
-const windowsShare = /(?<![A-Za-z0-9_]|(?<![A-Za-z])[A-Za-z]:)\\\\(?=[\p{L}\p{N}_?.%[])/gu
+const windowsShare =
+  /(?<![A-Za-z0-9_]|(?<![A-Za-z])[A-Za-z]:)\\\\(?=[\p{L}\p{N}_?.%]|\[(?!\\\\\]))/gu
 const slashedShare = /(?<![A-Za-z0-9_/]|\[:\]|hxxps?:)\/\/(?=[\p{L}\p{N}\p{M}_.%-]+\/)/giu
 /** Characters that linkifiers or browsers read as the dot of a domain name. */
 const dots = /[.․。．｡]/gu

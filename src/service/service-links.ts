@@ -55,7 +55,7 @@ export function linksToBaseAlone({ baseUrl, linkHosts }: LinkSource): boolean {
  */
 function hostsOfBase(baseUrl: string): string[] {
   const { hostname } = new URL(baseUrl)
-  const [first, ...above] = hostname.split('.')
+  const [first, ...above] = hostname.replace(/\.$/u, '').split('.')
   return first === 'api' && !mayBePublicSuffix(above)
     ? [hostname, `.${above.join('.')}`]
     : [hostname]

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 const nasty = [
   '\u0000 \u0007 \u0085 \u2028 \u200B \u200D \u202E \u2066 \uFEFF \u00AD \u{E0041} \uFE0F \u0301',
   '\u3164 \uFFFE \uD800 \uDC00 . ． 。 @ : / :// http https:// www. evil.com a 1 - _ 10.0.0.1',
-  'joe@acme.com tg:// xn--p1ai [.] hxxp ❤ 😀 tel: mailto: file: ms-x: \\\\ \\ // /',
+  'joe@acme.com tg:// xn--p1ai [.] hxxp ❤ 😀 tel: mailto: file: ms-x: \\\\ \\\\\\\\a \\ // /',
 ].flatMap((line) => line.split(' '))
 
 /** Any code points, lone surrogates too, and often the nasty ones. */

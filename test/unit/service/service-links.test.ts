@@ -54,6 +54,7 @@ test.each([
   ['https://api.gouv.fr', 'https://api.gouv.fr/x', 'https://evil.gouv.fr/'],
   ['https://api.adv.br', 'https://api.adv.br/x', 'https://evil.adv.br/'],
   ['https://api.com', 'https://api.com/x', 'https://evil.com/'],
+  ['https://api.example.com.', 'https://app.example.com/x', 'https://evil.com./'],
   ['https://tocsin.github.io', 'https://tocsin.github.io/x', 'https://evil.github.io/'],
   ['https://gateway.example.com/ti', 'https://gateway.example.com/x', 'https://app.example.com/'],
   ['https://example.com', 'https://example.com/x', 'https://app.example.com/'],
