@@ -11,8 +11,8 @@ export interface AnswerLimits {
   /** Bytes of a string that are kept; "…" stands for the rest. */
   textBytes: number
   /**
-   * Bytes that are kept of an item, and of an answer that is no page; what follows in its lists and objects is
-   * dropped. Left out: there is no limit but `bytes`.
+   * Bytes that are kept of an item, and of an answer that is no page. Each list or object in it takes at most half
+   * of what those before it left; the rest of it is dropped. Left out: there is no limit but `bytes`.
    */
   itemBytes?: number | undefined
   /** Bytes that are kept of all. */
@@ -61,8 +61,9 @@ export class BoundedText {
   #isList = false
   #items = 0
   #values = 0
-  /** Bytes that were kept when the item that is read began. */
+  /** Bytes that were kept when the item that is read began, and when the list or object in it did. */
   #itemFrom = 0
+  #memberFrom = 0
   /** The depth of the list or object whose rest is dropped; 0: none. */
   #pruned = 0
   #isInString = false
@@ -172,7 +173,10 @@ export class BoundedText {
       this.#isList = byte === openList
       this.#items = 0
       this.#itemFrom = this.#keptTo(at)
-    } else if (this.#depth > 2) this.#prune(at + 1)
+    } else if (this.#depth > 2) {
+      if (this.#depth === this.#itemDepth + 1) this.#memberFrom = this.#keptTo(at)
+      this.#prune(at + 1)
+    }
   }
 
   #part(at: number): void {
@@ -197,12 +201,25 @@ export class BoundedText {
     this.#depth -= 1
   }
 
-  /** Where the item has its share, drops the rest of the list or object that is open. */
+  /** Where it has its share, drops the rest of the list or object that is open. */
   #prune(at: number): void {
-    if (this.#keptTo(at) - this.#itemFrom <= (this.#limits.itemBytes ?? Infinity)) return
+    if (this.#hasRoom(this.#keptTo(at))) return
     this.#keep(this.#piece.subarray(this.#keptFrom, at))
     this.#keptFrom = -1
     this.#pruned = this.#depth
+  }
+
+  /** A list or object of an item takes half of what is left of its share: what follows is read as well. */
+  #hasRoom(bytes: number): boolean {
+    const { itemBytes = Infinity } = this.#limits
+    if (bytes - this.#itemFrom > itemBytes) return false
+    const left = itemBytes - (this.#memberFrom - this.#itemFrom)
+    return this.#depth <= this.#itemDepth || bytes - this.#memberFrom <= left / 2
+  }
+
+  /** An item of a page is open at this depth, or what an answer that is no page has in its place. */
+  get #itemDepth(): number {
+    return this.#isObject && this.#isList ? 3 : 2
   }
 
   #keptTo(at: number): number {

@@ -105,9 +105,9 @@ test('what is still too large after its strings were cut is refused', () => {
 })
 
 test.each(everyPieceSize)(
-  'of a large item the beginning is kept, and its neighbours whole, in pieces of %i',
+  'of a large item lists and objects are cut, and its neighbours kept whole, in pieces of %i',
   (pieceBytes) => {
-    const limits = { itemBytes: 40 }
+    const limits = { itemBytes: 76 }
     const long = Array.from({ length: 50 }, (_none, at) => ({ at: [at], text: ']},"{[' }))
     const text = JSON.stringify({
       items: [{ uid: 'a' }, { uid: 'b', deep: { long }, late: 1 }, { uid: 'c', more: [[], {}] }],
@@ -119,7 +119,7 @@ test.each(everyPieceSize)(
     }
     expect(kept).toEqual([
       { uid: 'a' },
-      { uid: 'b', deep: { long: [{ at: [0], text: ']},"{[' }] } },
+      { uid: 'b', deep: { long: [{ at: [0], text: ']},"{[' }] }, late: 1 },
       { uid: 'c', more: [[], {}] },
     ])
     expect(next).toBe('cursor')
@@ -131,6 +131,19 @@ test.each(everyPieceSize)(
     expect(read(full, limits, pieceBytes).length).toBeLessThan(100)
   },
 )
+
+test('of a large item every member keeps its beginning, so that its uid is read wherever it stands', () => {
+  const large = JSON.stringify(Array.from({ length: 1_000 }, () => ({ list: ['long text'] })))
+  const item = `{"a":${large},"b":{"c":${large},"d":1},"e":[${large}],"metadata":{"uid":"x/y/1","type":"z"}}`
+  const metadata = { uid: 'x/y/1', type: 'z' }
+  for (const pieceBytes of everyPieceSize) {
+    const kept = read(`{"items":[${item},${item}],"next":null}`, { itemBytes: 2_000 }, pieceBytes)
+    expect(kept.length).toBeLessThan(2 * 2_100)
+    expect(JSON.parse(kept)).toMatchObject({ items: [{ metadata }, { metadata }], next: null })
+    const full = read(`{"data":${item}}`, { itemBytes: 2_000 }, pieceBytes)
+    expect(JSON.parse(full)).toMatchObject({ data: { metadata } })
+  }
+})
 
 test('what is kept takes little more than its length in memory, even where it comes byte by byte', () => {
   setFlagsFromString('--expose-gc')
