@@ -21,8 +21,8 @@ export const wireItems = z.union([
 ])
 
 /**
- * A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. Longer texts than this
- * arrive cut.
+ * A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. A longer text than this is
+ * no cursor: where texts are cut as they arrive, it might be part of one.
  */
 export const wireCursor = z.union([z.string().max(16_384), z.int().transform(String)])
 
