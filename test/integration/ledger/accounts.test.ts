@@ -47,6 +47,8 @@ test('an account stays registered when it leaves, and its book opens with what i
   ])
   const [left, ...others] = await openLeftBooks({ ...place, config: ledgerConfig }, ['main'])
   expect([left!.account, others]).toEqual(['umbrella', []])
+  const since = Number(await tests.redis.hget(keys.shared('accounts'), 'main|since'))
+  expect(Math.abs(Date.now() - since)).toBeLessThan(60_000)
   expect(await readHoldings(left!)).toEqual({
     pending: { queued: 2 },
     pendingTotal: 2,

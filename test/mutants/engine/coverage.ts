@@ -187,6 +187,7 @@ function coverageOf(
   )
   const hitsOf = new Map([...reachedBy].map(([file, { hits }]) => [file, new Set(hits)]))
   const placesOfScript = readPlacesOfScripts(tree)
+  const testTexts = new Map<string, string>()
   const texts = new Map(
     sources.filter((file) => file.endsWith('.ts')).map((file) => [file, tree.read(file)]),
   )
@@ -198,10 +199,22 @@ function coverageOf(
     return [`${file}:${blockAround(blocks.get(file) ?? [], start).start}`]
   }
 
+  /** Scripts that a test may run by itself; it names them as the sources do. */
+  function namesOf({ file }: Mutant): string[] {
+    return file.endsWith('.lua') ? [`'${basename(file, '.lua')}'`] : []
+  }
+
+  function textOf(test: string): string {
+    const text = testTexts.get(test) ?? tree.read(test)
+    testTexts.set(test, text)
+    return text
+  }
+
   function reaches(test: string, mutant: Mutant): boolean {
     const known = reachedBy.get(test)?.sources[mutant.file]
     if (known !== undefined && known !== digests.get(mutant.file)) return true
-    return placesOf(mutant).some((place) => hitsOf.get(test)?.has(place))
+    if (placesOf(mutant).some((place) => hitsOf.get(test)?.has(place))) return true
+    return namesOf(mutant).some((name) => textOf(test).includes(name))
   }
 
   /** Of a script also from those that run it. */

@@ -59,27 +59,37 @@ export function createJudge(tree: Tree, coverage: Coverage, graceMs = 45_000): J
     return true
   }
 
-  async function judge(mutant: Mutant): Promise<Outcome> {
-    const original = tree.read(mutant.file)
-    const changed = applyMutant(original, mutant)
-    tree.write(mutant.file, changed)
-    let verdict: TestVerdict | undefined
+  /** undefined: a test file failed that fails without the change as well, or not a second time with it. */
+  async function judgeChanged(mutant: Mutant, original: string): Promise<Outcome | undefined> {
     const tests = coverage.testsFor(mutant)
-    try {
-      if (!isValid(mutant, changed)) return { kind: 'invalid' }
-      if (tests.length === 0) return { kind: 'survived', tried: 0 }
-      verdict = await run(mutant, tests)
-    } finally {
-      tree.write(mutant.file, original)
-    }
+    if (tests.length === 0) return { kind: 'survived', tried: 0 }
+    const verdict = await run(mutant, tests)
     if (verdict === undefined) return { kind: 'killed', by: 'all tests together', isTimeout: true }
     const { failed, test, isTimeout } = verdict
     if (failed === undefined) return { kind: 'survived', tried: tests.length }
-    if (await isSound(mutant, failed)) {
+    const again = failed.startsWith('test/unit/')
+      ? verdict
+      : await run(mutant, [{ file: failed, tookMs: 0 }])
+    tree.write(mutant.file, original)
+    const isOurs = again === undefined || again.failed !== undefined
+    if (isOurs && (await isSound(mutant, failed))) {
       return { kind: 'killed', by: `${failed}: ${test}`, isTimeout }
     }
     coverage.dismiss(failed)
-    return judge(mutant)
+    return undefined
+  }
+
+  async function judge(mutant: Mutant): Promise<Outcome> {
+    const original = tree.read(mutant.file)
+    const changed = applyMutant(original, mutant)
+    try {
+      tree.write(mutant.file, changed)
+      if (!isValid(mutant, changed)) return { kind: 'invalid' }
+      const outcome = await judgeChanged(mutant, original)
+      return outcome ?? (await judge(mutant))
+    } finally {
+      tree.write(mutant.file, original)
+    }
   }
 
   return {
