@@ -1,10 +1,24 @@
 /** Secrets that whoever wants to guess them guesses first. */
 
-const placeholders = [
-  /^(?:change|replace).?(?:me|it|this)/i,
-  /^(?:your|example|insert|todo)\b/i,
-  /^(?:(?:my|the)?.?(?:secret|password|passw0rd|key|token)|default|test|admin|redis|tocsin|foobared|x{3,})[\W\d]{0,8}$/i,
-]
+/** What stands before the rest of an example, whatever that is. */
+const ofExamples = /^(?:change|replace).?(?:me|it|this)|^(?:your|example|insert|todo)\b/i
+
+/** None of them is made of others, so that a text has one reading and matching takes linear time. */
+const words =
+  'my|the|your|our|please|change|replace|insert|put|me|it|this|with|for|here|now|some|very|long|random|string|' +
+  'value|text|example|sample|placeholder|dummy|default|test|demo|secret|password|pass|passphrase|key|token|api|' +
+  'webhook|signing|shared|auth|redis|slack|tocsin|admin|root|user|login|foobared|qwerty|uiop|letmein|welcome|a'
+const isOfWords = new RegExp(`^(?:${words})+$`)
+
+/** `my-secret`, `ChangeMe2024`, `P@ssw0rd!`: such words, and no more than as much of digits and signs. */
+function isPlaceholder(text: string): boolean {
+  if (ofExamples.test(text) || /^x{3,}\W*$/i.test(text)) return true
+  const plain = text.replaceAll('0', 'o').replaceAll('@', 'a').replaceAll('$', 's')
+  return [text, plain].some((form) => {
+    const letters = form.replaceAll(/[^a-z]/gi, '').toLowerCase()
+    return letters.length >= form.length / 2 && isOfWords.test(letters)
+  })
+}
 
 /**
  * Counted as the entropy of the text's own letters, which is less than what was drawn where a text is short: ten
@@ -22,8 +36,7 @@ export function weakness(secret: string): string | undefined {
     ? Buffer.from(secret.slice(6), 'base64').toString('latin1')
     : secret
   const text = key.slice(0, mostLetters)
-  if (placeholders.some((placeholder) => placeholder.test(text)))
-    return 'a placeholder that everybody guesses'
+  if (isPlaceholder(text)) return 'a placeholder that everybody guesses'
   if (isPattern(text)) return 'a repetition or a row of characters, which is guessed soon'
   return bitsOf(text) < leastBits
     ? 'short or of few different characters: it can be guessed'

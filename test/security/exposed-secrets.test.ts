@@ -293,6 +293,15 @@ describe('a weak secret', () => {
     'change_me_please_1234567',
     'secret',
     'my-secret',
+    'redis-password',
+    'mySecretKey2024',
+    'P@ssw0rd!',
+    'qwertyuiop',
+    '<your secret here>',
+    'please-change-me-now-1234',
+    'webhook_secret_for_tocsin',
+    'replace-with-a-long-random-string',
+    'placeholder-placeholder-1',
     'your-webhook-secret-here',
     'a'.repeat(32),
     'abababababababababababab',
@@ -316,6 +325,8 @@ describe('a weak secret', () => {
       expect(texts.filter((text) => weakness(text) !== undefined)).toEqual([])
     }
     expect(weakness('')).toBeUndefined()
+    expect(weakness('correct horse battery staple')).toBeUndefined()
+    expect(weakness('redis-Kq7vXw2LmZ9t')).toBeUndefined()
   })
 
   test('is named where it signs, where it opens Redis, and where leaked secrets are sealed under it', () => {
