@@ -154,3 +154,12 @@ test('a probe whose replica dies blocks the next one for its send and a grace, n
   expect(leftMs).toBeGreaterThan(30_000)
   expect(leftMs).toBeLessThanOrEqual(35_000)
 })
+
+test('reads as open until its time is over, to the millisecond', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 5000)
+  expect(await circuit.read('soc', 4999)).toMatchObject({ state: 'open', untilMs: 5000 })
+  expect(await circuit.read('soc', 5000)).toMatchObject({ state: 'half_open' })
+  expect(await circuit.read('siem', 5000)).toMatchObject({ state: 'closed' })
+})
