@@ -70,6 +70,14 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
   expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)
 })
 
+test('of hundreds that went at once a digest counts each once', async () => {
+  const rig = await aDigestRig(given)
+  await rig.show(rig.books[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySentTotal).toBe(130)
+})
+
 test('of what was to go at once only what was delivered counts as sent already', async () => {
   const silenced: Verdict = { act: 'suppress', reason: 'silence', rule: 's1' }
   const rig = await aDigestRig(given, {

@@ -146,3 +146,9 @@ test('after its end a walk goes on at its cursor, and asks for nothing twice', (
   const later = { ...aState({ walk, isEnded: true }), nowMs: nowMs + 3_600_000 }
   expect(walkFor(feed, later)).toMatchObject({ cursor: 'c1', body: walk.body })
 })
+
+test('a cursor that stands still over an empty page is an end, over a page with events it is not', () => {
+  const walk = { ...walkFor(aFeed(), aState()), cursor: 'c1' }
+  expect(advance(walk, { items: [], next: 'c1' })).toMatchObject({ isCaughtUp: true })
+  expect(advance(walk, { items: [{}], next: 'c1' })).toMatchObject({ isCaughtUp: false })
+})
