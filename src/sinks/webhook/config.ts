@@ -13,7 +13,7 @@ import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtim
 import { laterKeys, laterMark, section, type Rule } from '../../runtime/config-section.ts'
 import { secretFromText, type Secret } from '../../runtime/secret.ts'
 import { webAddressProblem } from '../../runtime/web-address.ts'
-import { bytesOf } from './signature.ts'
+import { bytesOf, keyBytes } from './signature.ts'
 import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface WebhookConfig {
@@ -111,9 +111,6 @@ export const webhookConfig = section(
     ...reliefIn(file),
   }
 })
-
-/** Standard Webhooks 1.0.0, signature schemes; a shorter one can be guessed. */
-const keyBytes = { least: 24, most: 64 }
 
 /** Standard Webhooks secrets begin with whsec_ and go on in base64; any other counts as its bytes. */
 function secretProblem(input: string): Refusal | undefined {

@@ -20,6 +20,9 @@ export function sign({ id, timestamp, body }: SignedContent, secrets: readonly s
     .join(' ')
 }
 
+/** Standard Webhooks 1.0.0, signature schemes; a shorter one can be guessed. A file may change after it was checked. */
+export const keyBytes = { least: 24, most: 64 }
+
 /** Keys of the secrets in use: making one costs more than signing with it. */
 const keys = new Map<string, KeyObject>()
 
@@ -30,7 +33,9 @@ function keyOf(secret: string): KeyObject {
   const known = keys.get(secret)
   if (known) return known
   if (keys.size >= maxKeys) keys.clear()
-  const key = createSecretKey(bytesOf(secret))
+  const bytes = bytesOf(secret)
+  if (bytes.length < keyBytes.least) throw new Error('a signing secret is too short for a key')
+  const key = createSecretKey(bytes)
   keys.set(secret, key)
   return key
 }

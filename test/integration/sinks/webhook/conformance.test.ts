@@ -21,7 +21,7 @@ interface WebhookDriver extends SinkDriver {
 
 const pathToken = 'tok-7f3e9a51c2'
 const queryToken = 'qry-58d1b0e4aa'
-const signingSecret = 'sig-c04d9e77b1'
+const signingSecret = 'sig-c04d9e77b1-a8e2f650c3'
 
 describeSinkConformance<WebhookDriver>({
   name: 'the webhook sink',

@@ -15,7 +15,7 @@ test('a delivery is one signed POST that a Standard Webhooks receiver can verify
   const server = await anHttpServer()
   const sink = aWebhookSink(
     `${server.url}/hooks/tok?key=qry`,
-    { secrets: [secretFromText(secret), secretFromText('the old one')] },
+    { secrets: [secretFromText(secret), secretFromText('the old one, of 24 bytes')] },
     { clock },
   )
   expect(await send(sink, { id: 'd1', attempt: 3 })).toEqual({ answer: 'HTTP 200' })
@@ -33,7 +33,7 @@ test('a delivery is one signed POST that a Standard Webhooks receiver can verify
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
   const signed = `d1.${Math.floor(noon / 1000)}.${body}`
   const expected = createHmac('sha256', key).update(signed).digest('base64')
-  const old = createHmac('sha256', 'the old one').update(signed).digest('base64')
+  const old = createHmac('sha256', 'the old one, of 24 bytes').update(signed).digest('base64')
   expect(headers['webhook-signature']).toBe(`v1,${expected} v1,${old}`)
   expect(headers).not.toHaveProperty('tocsin-possible-repeat')
   expect(headers).not.toHaveProperty('tocsin-test')
@@ -69,7 +69,7 @@ test('the url and the secrets are read at every send', async () => {
   let turn = 0
   const sink = aWebhookSink('', {
     url: secretOf(() => `${server.url}/${++turn}`),
-    secrets: [secretOf(() => `key ${turn}`)],
+    secrets: [secretOf(() => `a key of 24 bytes, turn ${turn}`)],
   })
   await send(sink)
   await send(sink)
@@ -94,6 +94,8 @@ test.each([
   ['url', { url: secretFromFile('/nonexistent/url') }],
   ['signing secret', { secrets: [secretFromFile('/nonexistent/secret')] }],
   ['signing secret that is empty', { secrets: [secretFromText('')] }],
+  ['signing secret of no byte', { secrets: [secretFromText('whsec_A')] }],
+  ['signing secret of one letter', { secrets: [secretFromText('a')] }],
   ['signing secret that is no base64', { secrets: [secretFromText('whsec_?')] }],
 ])('an unusable %s is the operator to mend, and nothing is sent', async (_title, config) => {
   const server = await aTcpServer()
