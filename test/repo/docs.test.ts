@@ -407,7 +407,7 @@ describe('the webhook', () => {
     }
     const body = renderBody(delivery)
     const timestamp = 1_795_248_004
-    const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a plain text']
+    const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'a plain text of 24 bytes']
     const headers = {
       'webhook-id': 'e1',
       'webhook-timestamp': String(timestamp),
