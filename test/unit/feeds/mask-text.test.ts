@@ -31,6 +31,7 @@ describe('a secret in free text is masked', () => {
       'login,password\n"Doe, Joe","hunter,22"\n"Ann","letmein"',
       'login,password\n"Doe, Joe","h••••2"\n"Ann","l••••n"',
     ],
+    [`define('DB_PASSWORD', 'hunter22');`, `define('DB_PASSWORD', 'h••••2');`],
     ['ftp://joe:hunter22@files.example/x', 'ftp://joe:h••••2@files.example/x'],
     ['Username: joe Password: hunter22', 'Username: joe Password: h••••2'],
     ['{"pass":"hunter22","x":1}', '{"pass":"h••••2","x":1}'],
