@@ -30,4 +30,4 @@ export const unseenCharacters = new RegExp(
 
 /** What clients turn into links: a scheme, a www, a name with a top-level domain, an IPv4 address, a UNC path. */
 export const linkable =
-  /(?<!hxxps?):\/\/|www\.[\p{L}\p{N}]|[\p{L}\p{N}\p{So}-][.．。｡]\p{L}{2}|\d\.\d+\.\d+\.\d|https?:\/\/|\b(?:tel|mailto|file):[^\s[]|(?<![\w:\\])\\{2}\w/iu
+  /(?<!hxxps?):\/\/|www\.[\p{L}\p{N}]|[\p{L}\p{N}\p{So}-][.．。｡]\p{L}{2}|\d\.\d+\.\d+\.\d|https?:\/\/|\b(?:tel|mailto|file):[^\s[…]|(?<![\w:\\])\\{2}\w/iu
