@@ -70,8 +70,7 @@ export async function previewWindow(
   if (!book) throw new Error('a digest is previewed without a book')
   const nowMs = options.clock.now()
   const turn = await peekTurn(book, { id: digestIdOf(destination), sink: sink.name, nowMs })
-  const dueAtMs = Math.min(turn.dueAtMs, nowMs)
-  return draftDigest(options, { turn: { ...turn, dueAtMs }, sink, digest: sink.digest, nowMs })
+  return draftDigest(options, { turn, sink, digest: sink.digest, nowMs })
 }
 
 async function endWindow(options: TurnOptions, work: DigestWork): Promise<number> {

@@ -113,7 +113,7 @@ export async function peekTurn(
     kind: 'digest',
     about: about ? (JSON.parse(about) as GatheringAbout) : empty,
     sequence: Number(seq ?? 0),
-    dueAtMs: (await timerOf(book, id, sink)) ?? nowMs,
+    dueAtMs: nowMs,
     claimedUntilMs: 0,
     openedAtMs: opened ? Number(opened) : nowMs,
     fence: { opened: opened ?? false, seq: Number(seq ?? 0) },

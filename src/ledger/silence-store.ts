@@ -15,7 +15,6 @@ export async function writeSilence(
   await redis.hset(keys.shared('silences'), id, text)
 }
 
-/** False where there was none. */
-export async function removeSilence(redis: Redis, keys: Keys, id: string): Promise<boolean> {
-  return (await redis.hdel(keys.shared('silences'), id)) === 1
+export async function removeSilence(redis: Redis, keys: Keys, id: string): Promise<void> {
+  await redis.hdel(keys.shared('silences'), id)
 }

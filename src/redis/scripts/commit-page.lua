@@ -40,7 +40,6 @@ if tonumber(state[1] or '0') ~= ask.seq then
 end
 
 local weeks = open_weeks(ask.horizon)
-open_this_week(weeks)
 local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, raised = 0 }
 local made = {}
 local fresh = {}

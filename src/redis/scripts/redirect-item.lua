@@ -75,7 +75,6 @@ local function add_item(target)
     note_made(known, record.i[known + 1], send_again(known, record.i[known + 1], target))
   end
   local weeks = open_weeks(ask.horizon)
-  open_this_week(weeks)
   if known or is_marked(weeks, target, ask.horizon) then
     return
   end

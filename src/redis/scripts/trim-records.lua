@@ -10,7 +10,6 @@
 
 local before, horizon = tonumber(ARGV[1]), tonumber(ARGV[2])
 local weeks = open_weeks(horizon)
-open_this_week(weeks)
 
 local function drop_letters(rid, record)
   for i, item in ipairs(record.i) do

@@ -25,14 +25,11 @@ local function wake_one(ref)
     item.at = now
     save_record(place[2], record)
   else
-    local name = key('batch', place[2])
-    local text = redis.call('GET', name)
+    local text = redis.call('GET', key('batch', place[2]))
     local batch = text and cjson.decode(text)
     if not waits_for_its_sink(batch) then
       return false
     end
-    batch.at = now
-    redis.call('SET', name, cjson.encode(batch))
   end
   wake(ref, now)
   return true
