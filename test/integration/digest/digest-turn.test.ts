@@ -181,8 +181,9 @@ test('more than it shows is counted, and a sink that can attach gets all of it a
   expect(lines).toHaveLength(41)
 })
 
-test('of more than it shows the worst are shown, the worst first', async () => {
+test('of more than it shows the worst are shown, the worst first, as in the file', async () => {
   const rig = await aDigestRig(given)
+  Object.assign(rig.oncall, { canAttach: true })
   const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
   await rig.show(rig.books[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
   await rig.show(
@@ -191,8 +192,12 @@ test('of more than it shows the worst are shown, the worst first', async () => {
   )
   rig.toMorning(1)
   await rig.flush()
-  const shown = rig.oncall.received[0]!.members.map(({ event }) => event.severity)
+  const [message] = rig.oncall.received
+  const shown = message!.members.map(({ event }) => event.severity)
   expect(shown).toEqual(['high', 'medium', 'medium', 'low', 'low'])
+  const [, ...rows] = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
+  expect(rows).toHaveLength(23)
+  expect(rows.slice(0, 4).map((row) => /low|medium|high/.exec(row)?.[0])).toEqual(shown.slice(0, 4))
 })
 
 test('what a mute holds waits for the next digest', async () => {

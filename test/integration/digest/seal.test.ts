@@ -5,7 +5,9 @@ import { claimTurn, dueTimers, membersOf } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
+import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
+import { aThreatEvent } from '../../support/events.ts'
 import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
 
@@ -104,4 +106,57 @@ test('a message says that it may be a repeat when the answer about one of its me
   expect(await rig.flush()).toBe(1)
   expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 2 })
   expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+})
+
+test('members of a message that died after a lost answer say when they are replayed that they may be repeats', async () => {
+  const rig = await aRig()
+  rig.soc.next('timeout', 'recipient_refused')
+  for (const uid of ['a/b/1', 'a/b/2']) await rig.show(uid)
+  rig.clock.aheadMs = 11_000
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  await rig.deliver(ref!)
+  const { letters } = await listDeadLetters(rig.book, 'soc', { offset: 0, count: 5 })
+  expect(letters).toHaveLength(2)
+  for (const { ref: letter, item } of letters) {
+    expect(item).toMatchObject({ attempts: 2, repeatRisks: 1 })
+    expect(item.history.map(({ reason }) => reason)).toEqual(['timeout', 'recipient_refused'])
+    expect(await replayDeadLetter(rig.book, letter, undefined)).toBe('done')
+    const begun = await beginAttempt(rig.book, letter, 'token', 1_000)
+    expect(begun).toMatchObject({ attempt: 3, mayBeRepeat: true })
+  }
+})
+
+test('what comes without its content any more is judged by the source that its uid names', async () => {
+  const judged: unknown[] = []
+  const rig = await aSlackRig(given, {
+    gate(_uid, { event }) {
+      judged.push(event)
+      return { act: 'suppress', reason: 'silence', rule: 's1' }
+    },
+  })
+  await takeIn(rig.book, [rig.event({ uid: 'leak/forum_x/1', type: 'leak', severity: 'low' })])
+  await rig.book.redis.del(rig.book.key('pay', rig.book.digests.recordId('leak/forum_x/1')))
+  rig.clock.aheadMs = 11_000
+  expect(await rig.flush()).toBe(0)
+  expect(judged).toEqual([
+    aThreatEvent({
+      uid: 'leak/forum_x/1',
+      type: 'leak',
+      source: 'forum_x',
+      severity: 'low',
+      createdAtMs: null,
+      matchedAtMs: null,
+      url: null,
+      identifiers: [],
+      highlights: {},
+    }),
+  ])
+})
+
+test('a timer under which nothing was ever collected is taken away', async () => {
+  const rig = await aRig()
+  await rig.book.redis.zadd(rig.book.key('timers'), 1, 'c:nothing:soc')
+  expect(await rig.flush()).toBe(0)
+  expect(await rig.book.redis.zcard(rig.book.key('timers'))).toBe(0)
 })

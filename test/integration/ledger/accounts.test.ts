@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { settleMembers } from '../../../src/digest/sealed-message.ts'
 import {
+  isLookDone,
   likeness,
   lookForAccounts,
   noteConfigured,
@@ -88,6 +89,18 @@ test('a look goes on from the beginning where Redis was restarted: its cursor me
   await place.redis.hset(place.keys.shared('accounts-look'), 'master', 'another-run end')
   expect(await lookForAccounts(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(['umbrella'])
+})
+
+test('a look that was made to its end is never made again, also after a restart of Redis', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  expect(await isLookDone(place)).toBe(false)
+  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await isLookDone(place)).toBe(true)
+  await place.redis.del(place.keys.shared('accounts'))
+  await place.redis.hset(place.keys.shared('accounts-look'), 'master', 'another-run 0')
+  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual([])
 })
 
 test('one process looks at a time', async () => {

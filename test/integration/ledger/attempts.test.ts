@@ -72,6 +72,32 @@ test('an item is sent once: a second job finds it delivered', async () => {
   })
 })
 
+test('an attempt has all that a message says of the event, as the feed that brought it to the sink saw it', async () => {
+  const book = await tests.book()
+  const event = { uid: 'a/b/1', severity: 'medium' }
+  await takeIn(book, [routed(event, ['siem'])], { feed: 'first', labels: { team: 'other' } })
+  const labels = { team: 'vip' }
+  await takeIn(book, [routed({ ...event, ignoredAtMs: 1 })], { feed: 'brand', labels })
+  const ref = `i:${book.digests.recordId('a/b/1')}:1:soc`
+  const begun = await beginAttempt(book, ref, 't1', lease)
+  if (begun.status !== 'send') throw new Error('nothing to send')
+  expect(begun.members).toEqual([
+    {
+      id: (await itemOf(book, 'a/b/1', 1)).id,
+      recordId: book.digests.recordId('a/b/1'),
+      uid: 'a/b/1',
+      severity: 'medium',
+      routes: ['root'],
+      feed: 'brand',
+      labels,
+      raisedFrom: undefined,
+      closed: 'ignored',
+      payload: { event: expect.objectContaining(event), fetchedAtMs: expect.any(Number) },
+    },
+  ])
+  expect(Math.abs(Date.now() - begun.createdAtMs)).toBeLessThan(60_000)
+})
+
 test('an attempt that finds another one open may be a repeat and says so, under the same id', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { lookUp } from '../../../src/audit/look-up.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { areInhibited } from '../../../src/ledger/inhibitors.ts'
 import { countQuarantined } from '../../../src/ledger/quarantine.ts'
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
-import type { RoutedEvent } from '../../../src/intake/intake.ts'
+import type { Page, RoutedEvent } from '../../../src/intake/intake.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -392,6 +392,40 @@ test('malformed items that look alike once masked are told apart by what is neve
   expect(JSON.stringify(kept)).not.toContain('Pangolin')
   await expectConservation(book)
 })
+
+test('a page that was fetched before its feed was rewound is stale', async () => {
+  const book = await tests.book()
+  await takeIn(book, [])
+  const { sequence } = await openFeed(book, 'brand', dayMs)
+  await rewindFeed(book, 'brand', 5_000.5)
+  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({ status: 'stale' })
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ floorMs: 5_000, isRewound: true })
+})
+
+test.each([true, undefined])(
+  'of a rescan that was read to its end is kept what it read, and whether of a snapshot only: %s',
+  async (isSnapshot) => {
+    const book = await tests.book()
+    const walk = { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 7 }
+    await takeIn(book, [], {
+      walk: { ...walk, span: { fromMs: 1, toMs: 5 } },
+      rescan: {
+        place: 'sweep',
+        lateBeforeMs: undefined,
+        isSnapshot: isSnapshot === true,
+        fieldsAtEnd: [['per_week', '12']],
+      },
+      sequence: 0,
+      requestedAtMs: 9,
+    } as Partial<Page>)
+    const { sweep, rescans, walk: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
+    const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
+    expect(sweep).toMatchObject({ sequence: 1, isDone: true, lastCompletedMs: 9 })
+    expect(sweep.lastEnded).toEqual(lastEnded)
+    expect(rescans.perWeek).toBe(12)
+    expect([tail, lastSuccessMs]).toEqual([undefined, undefined])
+  },
+)
 
 test('the floor is fixed by the first poll and stays', async () => {
   const book = await tests.book()

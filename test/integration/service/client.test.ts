@@ -181,6 +181,9 @@ describe('a key that is refused', () => {
       service.generate(() => json(status, { error: { code: 'NO', message: 'no' } }))
       expect(await failure(search(client))).toMatchObject({ reason: 'auth', retryAfterMs: 30_000 })
       const [name] = await redis.keys(`${replica.keys.shared('account-pause')}:*`)
+      const forgottenMs = await redis.pttl(name!) // four times the longest pause: then it begins again
+      expect(forgottenMs).toBeGreaterThan(3_590_000)
+      expect(forgottenMs).toBeLessThanOrEqual(3_600_000)
       await redis.hset(name!, 'until', '1')
       expect(await failure(search(client))).toMatchObject({ reason: 'auth', retryAfterMs: 60_000 })
       expect(service.count('/tokens/generate')).toBe(2)

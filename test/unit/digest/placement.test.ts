@@ -60,8 +60,11 @@ test('what goes at once is listed by the digest, and waits for nothing; without 
 test('each feed and each destination has a summary of its own of what a first poll finds', () => {
   const of = (destination: string, feed: string) =>
     placeItem(people, { destination, feed, severity: 'low', isBacklog: true }, grouping, nowMs)
-  const ids = [of('soc', 'brand'), of('soc', 'leaks'), of('ir', 'brand')].map(
-    ({ gathering }) => gathering?.id,
-  )
-  expect(new Set(ids).size).toBe(3)
+  const places = [of('soc', 'brand'), of('soc', 'leaks'), of('ir', 'brand')]
+  expect(new Set(places.map(({ gathering }) => gathering?.id)).size).toBe(3)
+  expect(places.map(({ gathering }) => gathering?.about)).toEqual([
+    { destination: 'soc', route: null, labels: {}, feed: 'brand' },
+    { destination: 'soc', route: null, labels: {}, feed: 'leaks' },
+    { destination: 'ir', route: null, labels: {}, feed: 'brand' },
+  ])
 })

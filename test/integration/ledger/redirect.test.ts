@@ -1,0 +1,69 @@
+/** Items that take another way, and answers of sends that were under way when they did. */
+import { expect, test } from 'vitest'
+import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import { divertItem, resendItem } from '../../../src/ledger/redirect.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const uid = 'a/b/1'
+
+function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+  return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
+}
+
+async function itemsOf(book: Book): Promise<Item[]> {
+  return (await readRecord(book, book.digests.recordId(uid)))!.items
+}
+
+/** Taken in for `soc`, a send to it under way under the token `t1`, then diverted to `lake`. */
+async function divertedWhileSent(): Promise<{ book: Book; ref: string }> {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid })])
+  const recordId = book.digests.recordId(uid)
+  const ref = `i:${recordId}:0:soc`
+  await beginAttempt(book, ref, 't1', 30_000)
+  const [item] = await itemsOf(book)
+  const diverted = await divertItem(
+    book,
+    { ref, record: { uid }, item: item! },
+    {
+      to: 'lake',
+      targets: [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }],
+      staleMs: -1,
+    },
+  )
+  expect(diverted).toEqual({
+    status: 'done',
+    made: [{ ref: `i:${recordId}:1:lake`, k: 'lake', sv: 'high', rk: 4, kind: 'single' }],
+  })
+  return { book, ref }
+}
+
+test('what was diverted while it was sent, and is sent again, does not die of the answer to the first send', async () => {
+  const { book, ref } = await divertedWhileSent()
+  expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('done')
+  expect(await settle(book, ref, 't1', { outcome: 'dead', reason: 'invalid' })).toEqual({
+    status: 'stale',
+  })
+  const [again, atLake] = await itemsOf(book)
+  expect(again).toMatchObject({ state: 'queued', rule: 'ann', repeatRisks: 1, replays: 1 })
+  expect(atLake).toMatchObject({ state: 'queued', sink: 'lake', attempts: 0, repeatRisks: 0 })
+  expect(await beginAttempt(book, ref, 't2', 30_000)).toMatchObject({ mayBeRepeat: true })
+  await expectConservation(book)
+})
+
+test('what a fallback got is not sent to it again when it is diverted once more', async () => {
+  const { book, ref } = await divertedWhileSent()
+  await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })
+  const [item] = await itemsOf(book)
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  const where = { ref, record: { uid }, item: item! }
+  expect(await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })).toEqual({
+    status: 'done',
+    made: [],
+  })
+  expect(await itemsOf(book)).toHaveLength(2)
+  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ created: 1 })
+})
