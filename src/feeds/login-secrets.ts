@@ -11,7 +11,7 @@ export function loginSpans(text: string, isDump = false): Span[] {
   return [
     ...pairSpans(text),
     ...addressSpans(text),
-    ...(/[:;|\t]/u.test(text) ? lineSpans(text, isDump) : []),
+    ...(/[:;|\t]|["'],["']/u.test(text) ? lineSpans(text, isDump) : []),
   ]
 }
 

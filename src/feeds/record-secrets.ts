@@ -22,7 +22,7 @@ export function recordSpans(text: string): Span[] {
 const naming =
   /(?:name|key|label|field|type|id|title|for)\\?["']?\s{0,3}(?:[:=]|=>)\s{0,3}\\?["']([^"'\\<>\n]{1,60})\\?["']/giu
 const valued =
-  /(?<![\p{L}_])\\?["']?(?:value|val|content|text|data|answer|default|secret)\\?["']?\s{0,3}(?:[:=]|=>)\s{0,3}(?:\\?"((?:[^"\\\n]|\\.){1,4000})"|'((?:[^'\\\n]|\\.){1,4000})'|([^\s"',;}<>]{1,4000}))/iu
+  /(?<![\p{L}_])\\?["']?(?:value|val|content|text|data|answer|default|secret)\\?["']?\s{0,3}(?:[:=]|=>)\s{0,3}(?:\\"((?:\\{3}"|\\[^"\n]|[^"\\\n]){1,4000})\\"|"((?:[^"\\\n]|\\.){1,4000})"|'((?:[^'\\\n]|\\.){1,4000})'|([^\s"',;}<>]{1,4000}))/iu
 
 /** `{"name": "password", "value": "…"}` in either order, and `<add key="Password" value="…"/>`. */
 function namedValueSpans(text: string): Span[] {
@@ -33,9 +33,8 @@ function namedValueSpans(text: string): Span[] {
     const start = Math.max(brace, angle) + 1
     const after = text.slice(index + length, index + length + 4_500)
     const end = after.search(angle > brace ? />/u : /\}/u)
-    const inside = end === -1 ? after : after.slice(0, end + 1)
     return [
-      ...valueIn(inside, index + length),
+      ...valueIn(after, index + length, end === -1 ? Infinity : end),
       ...valueIn(before.slice(start), index - before.length + start),
     ]
   })
@@ -58,10 +57,17 @@ function valueBelowSpans(text: string): Span[] {
   )
 }
 
-function valueIn(part: string, offset: number): Span[] {
+/** The first value that begins before `end`: a secret may hold the bracket that ends the pair. */
+function valueIn(part: string, offset: number, end = Infinity): Span[] {
   const match = valued.exec(part)
   const secret = match?.slice(1).find((group) => group !== undefined)
-  if (match === null || secret === undefined || /^(?:null|true|false)$/u.test(secret)) return []
+  if (
+    match === null ||
+    match.index > end ||
+    secret === undefined ||
+    /^(?:null|true|false)$/u.test(secret)
+  )
+    return []
   const from = offset + match.index + match[0].lastIndexOf(secret)
   return [{ from, to: from + secret.length }]
 }

@@ -225,6 +225,26 @@ describe('a secret', () => {
     expect(JSON.stringify(event)).not.toContain('word1')
   })
 
+  test('in parts is masked elsewhere from ten levels down, and a depth bomb ends there', () => {
+    const nested = (levels: number): unknown =>
+      Array.from({ length: levels }).reduce((inner) => [{ inner }], 'hunter22')
+    const nameOf = (hash: unknown): unknown =>
+      parsed({ hash, source: { name: 'of hunter22' } }).event.highlights['source.name']
+    expect(nameOf(nested(5))).toEqual(['of h••••2'])
+    expect(nameOf([nested(5)])).toEqual(['of hunter22'])
+    expect(nameOf(nested(20_000))).toEqual(['of hunter22'])
+  })
+
+  test('of more than a hundred parts is masked by the first hundred', () => {
+    const parts = Array.from({ length: 101 }, (_, i) => `hunter-${1_000 + i}`)
+    const names = (hash: unknown): unknown =>
+      parsed({ hash, source: { name: `${parts[99]} ${parts[100]}` } }).event.highlights[
+        'source.name'
+      ]
+    expect(names(parts)).toEqual(['h••••9 hunter-1100'])
+    expect(names([parts.slice(0, 99), parts.slice(99)])).toEqual(['h••••9 hunter-1100'])
+  })
+
   test('is in what is stored cut, however long', () => {
     const long = `A${'b'.repeat(20_000)}`
     const { identity, event } = parsed({ hash: long, identity_name: long })

@@ -11,7 +11,17 @@ import {
 import { bodyWithCursor } from '../../../src/feeds/walk-body.ts'
 import type { GroupSearchBody } from '../../../src/service/wire/events.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
-import { aFeed, aFeedState } from '../../support/feeds.ts'
+import {
+  aCredentialFeed,
+  aCredentialSearch,
+  aFeed,
+  aFeedState,
+  aLegacySearch,
+  anEventSearch,
+  anIdentifierFeed,
+  aTenantCredentialFeed,
+  aTenantFeed,
+} from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 
@@ -112,6 +122,20 @@ describe('a new walk', () => {
       }),
     )
   })
+})
+
+test('each page is as large as its operation gives: smaller ones take more of the limit on requests', () => {
+  const sizes = [
+    aFeed(),
+    aTenantFeed(),
+    anIdentifierFeed(),
+    anEventSearch(),
+    aLegacySearch(),
+    aCredentialFeed(),
+    aTenantCredentialFeed(),
+    aCredentialSearch(),
+  ].map((feed) => walkFor(feed, aState()).body['size'])
+  expect(sizes).toEqual([10, 10, 10, 10, 10, 20, 20, 100])
 })
 
 describe('the fingerprint', () => {

@@ -1,0 +1,222 @@
+/** What stands between ⟦ and ⟧ is found in the text without them, and nothing else. */
+import { expect, test } from 'vitest'
+import { labelledSpans } from '../../../src/feeds/labelled-secrets.ts'
+import { markSpans } from '../../support/marked-spans.ts'
+
+test.each([
+  'password="""⟦hun ter22⟧""", host db1',
+  "password='''⟦hun ter22⟧''', host db1",
+  String.raw`password=\\"⟦hun ter22⟧\\", host db1`,
+  String.raw`password=\"⟦hun ter22⟧\", host db1`,
+  String.raw`password=\'⟦hun ter22⟧\', host db1`,
+  'password="⟦hun ter22⟧", host db1',
+  "password='⟦hun ter22⟧', host db1",
+  'password=`⟦hun ter22⟧`, host db1',
+  'password=“⟦hun ter22⟧”, host db1',
+  'password=„⟦hun ter22⟧“, host db1',
+  'password=«⟦hun ter22⟧», host db1',
+  'password=‘⟦hun ter22⟧’, host db1',
+  'password=「⟦hun ter22⟧」, host db1',
+  'password=『⟦hun ter22⟧』, host db1',
+  'password=&quot;⟦hun ter22⟧&quot;, host db1',
+  'password=&#39;⟦hun ter22⟧&#39;, host db1',
+  'password=&#34;⟦hun ter22⟧&#34;, host db1',
+  'password=%22⟦hun ter22⟧%22, host db1',
+])('a secret ends with its quotes: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'password = """\n⟦line one\nline two⟧\n"""\nport',
+  "password = '''\n  ⟦a b⟧\n'''",
+  'secret = """\nabc\n"""',
+  'password: |\n  ⟦line one\n  line two⟧\nuser: joe',
+  '- password: >-\n    ⟦one\n\n    two⟧\n  user: joe',
+  'x password: |\n  one two three four five',
+  'Password:\n⟦hunter22⟧\nhost',
+  'Password:\n\n⟦hunter22⟧',
+  'Password:\r\n\r\n  ⟦hunter22⟧  \r\nx',
+  'Password:\n\n\n⟦hunter22⟧',
+  'Password:\n```txt\n⟦hunter22⟧\n```',
+  'Password:\nhttps://a.example/x',
+  'Password:\nUser:',
+  'Password:\nhun ter 22x yes',
+  'Password:\n⟦h2ter a b c⟧',
+  'Password:\nh2ter a b c d',
+  'Password -\nhunter22',
+  'token:\nhunter22',
+  'secret:\nhunter22',
+  '{\npassword: ⟦x} y⟧',
+  'user: joe\nsecret: ⟦hunter⟧',
+])('of several lines: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  '?a=1&password=⟦a⟧ b',
+  '?x=1&amp;pwd=⟦ab⟧#y',
+  "?pwd=⟦ab'c⟧ d",
+  '?token=⟦ab⟧…',
+  '#token=⟦ab⟧&x',
+  'password=⟦a&b=c⟧',
+])('in a query it ends with its parameter, and nowhere else: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'a {password: "⟦hello⟧" world}',
+  '"{password: ⟦hunter22⟧", "x"',
+  '{password: ⟦hunter22⟧, user: joe}',
+  '{password: ⟦hun, ter22⟧}',
+  '(password: ⟦hunter22⟧) x',
+  '(password=⟦hunter22⟧, user=joe)',
+  '[password: ⟦hunter22⟧] x',
+  '[a] password: ⟦hunter22] x⟧',
+  '{a}password: ⟦x}y z⟧',
+  '{secret: ⟦hunter⟧}',
+  '"password": "⟦hunter22⟧"',
+  '[password]: ⟦hunter22⟧',
+])('what is around the pair ends it: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'Password: "⟦hello⟧" user: joe',
+  'login: x password: ⟦y z⟧ host: w',
+  'password: ⟦y z host: w⟧',
+  'user=joe password=⟦a b⟧ host=db1',
+  'password=⟦ab⟧;user=joe',
+  'password: ⟦ab⟧; user: joe',
+  'password: ⟦ab⟧ | user: joe',
+  'password: ⟦ab⟧<br>user: joe',
+  'password: ⟦ab⟧ - user: joe',
+  'password: ⟦ab⟧   user: joe',
+  '| password | ⟦hunter22⟧ | rome |',
+  'password | user | host',
+  '| password | --- |',
+])('another label ends it: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'api_key: ⟦abcd1234⟧ is new',
+  'password is ⟦hunter22⟧. Then go',
+  'password is ⟦hunter⟧, and more',
+  'password is required',
+  'password is ⟦Summer⟧',
+  'the password was leaked by joe',
+  'das Passwort lautet ⟦Sommer2024⟧. Danke',
+  'das Passwort ist geheim',
+])('behind a verb it ends with its sentence: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'password: ⟦ab${VAR}⟧',
+  'password: ⟦${VAR}ab1⟧',
+  'password: ⟦%(x)sab⟧',
+  'password: ⟦nullable⟧',
+  'password: ⟦x os.environ⟧',
+  'password: ⟦$X_⟧',
+  'password: %s',
+  'password: $1',
+  'password: #{x}',
+  'password: !Ref x',
+  'password: %PASS%',
+  'password: <your password>',
+  'password: ⟦<your>x⟧',
+  'password = z.string()',
+  'password = ⟦zz.string9⟧',
+  'password: <redacted>',
+  'password: ⟦x1 must have⟧',
+  'PIN: ⟦1234⟧',
+  'PIN: 12',
+  'PIN: 12a4',
+  'cookie: ⟦a=b; c⟧',
+  'Cookie: yes',
+  'Set-Cookie: ⟦sid9⟧',
+  'Passwords: 120 of them',
+  'Passwords: 1,200',
+  'Passwords: ⟦hunter22⟧',
+  'passwords: one two three four five six',
+  'Passwörter: 40k',
+  'credentials: 5',
+  'password: null',
+  'password: ${PASSWORD}',
+  'password: {{ vault }}',
+  'password = os.environ["X"]',
+  'password = :password',
+  'password = $pass',
+  'password: ********',
+  'password: h••••2',
+  'password: S-1-5-21-3623',
+  'password: https://a.example/x',
+  'password: must have 12 letters',
+  'password = getpass()',
+])('what stands where a secret would is judged by its form: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'Password: ⟦"hello" world⟧',
+  'city: db1 Password: "⟦hello⟧" world',
+  'password:"⟦hello⟧" world',
+  'Password: "⟦hello⟧", world',
+  'password = """⟦one line⟧"""',
+  'Authorization: Bearer ⟦abcd1234efgh⟧',
+  'Authorization: ⟦abcd⟧',
+  'api_key=⟦abcd1234⟧). And',
+  'token: ...',
+  "-H 'X-Api-Key: ⟦abcd1234⟧' -d x",
+  '-d "password=⟦hun ter22⟧" next',
+  'PGPASSWORD=⟦hunter22⟧ psql -h db1',
+  'PGPASSWORD=⟦hunter22 hello⟧',
+  '--password=⟦hunter22⟧ --host db1',
+  '--password=⟦a⟧',
+  'password: ⟦ab⟧, "user": "joe"',
+  'password\t⟦hunter22⟧\trome',
+  'secret: hunter',
+  'secret: ⟦hunter22⟧',
+  'secret=⟦hunter⟧',
+  'my secret=hunter',
+  'secret: "⟦hunter⟧"',
+  'secret: ⟦one two three four five hunter22⟧',
+  'token: one hunter22',
+  'password: "⟦https://a.example/x⟧"',
+  'Password for root: ⟦hunter22⟧',
+  'Password [Chrome]: ⟦hunter22⟧',
+  'Password found: ⟦hunter22⟧',
+  'Passwort von joe: ⟦hunter22⟧',
+  'password for a b c d: ⟦ab12⟧',
+  'Clave de joe: hola',
+  'Clave de joe: ⟦hola22⟧',
+  '**Password:** ⟦hunter22⟧',
+  '<b>Password:</b> ⟦hunter22⟧</b> x',
+  'password (in words): ⟦hunter22⟧',
+  'password&quot;: ⟦hunter22⟧',
+  '%22password%22:%22⟦hunter22⟧%22',
+  'password=“⟦ab⟧” c',
+  'password="⟦say "hi" bob⟧" x',
+  "password='⟦it''s⟧' x",
+  String.raw`password="⟦a\"b⟧" x`,
+  String.raw`password="⟦a\\⟧" x`,
+  '密码是⟦hunter22⟧',
+  '密码：⟦hunter22⟧',
+  'пароль — ⟦hunter22⟧',
+  'password - ⟦hunter22⟧',
+  'password - reset',
+  'password – weak',
+  'a password->⟦hunter22⟧',
+  'password=>⟦hunter22⟧',
+  'password:=⟦hunter22⟧',
+  'password==⟦hunter22⟧',
+  'password::⟦hunter22⟧',
+  'password%3A⟦hunter22⟧',
+  'password("⟦hunter22⟧")',
+  'mot de passe: ⟦hunter22⟧',
+  "parola d'ordine: ⟦x⟧",
+  'api key: ⟦abcd⟧',
+  'my api key: ⟦abcd1234⟧',
+])('a label and its separator are written in many ways: %j', (text) => {
+  expect(markSpans(labelledSpans, text)).toBe(text)
+})
