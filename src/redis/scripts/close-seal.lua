@@ -53,7 +53,6 @@ local function go_on(collection)
   if collection.next then
     local set = tonumber(redis.call('ZSCORE', key('timers'), timer) or collection.claimed)
     local is_urgent = set < collection.claimed -- something came meanwhile that does not wait for the interval
-    redis.call('HSET', name, 'flushed', now)
     redis.call('ZADD', key('timers'), is_urgent and math.min(set, collection.next) or collection.next, timer)
   elseif redis.call('ZCARD', key('collect', collection.id)) == 0 then
     redis.call('ZREM', key('timers'), timer)
