@@ -3,6 +3,7 @@ import { flushOnce } from '../../../src/delivery/batcher.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import { waitingRefs } from '../../../src/ledger/due.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -109,4 +110,18 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
     ['held', 'mute', 'night'],
   ])
   await expectConservation(book)
+})
+
+test('a batch of which a rule keeps back everything is due no more', async () => {
+  const book = await collected(2)
+  const { batches } = await flushOnce(book, siem(), {
+    nowMs: Date.now() + 61_000,
+    gate: {
+      judge: (_book, items) =>
+        Promise.resolve(items.map(() => ({ act: 'suppress', reason: 'silence', rule: 's1' }))),
+      isIdleFor: () => false,
+    },
+  })
+  expect(batches).toEqual([])
+  expect(await waitingRefs(book, 'siem', { offset: 0, count: 10 })).toEqual([])
 })

@@ -138,3 +138,22 @@ test('what was collected leaves though Redis is full', async () => {
   }
   expect(rig.soc.received).toHaveLength(1)
 })
+
+test('a destination gets eight messages at once, and then one in ten seconds', async () => {
+  const book = await given.book()
+  const take = async (wanted: number) =>
+    (await book.run('take-flush', 'soc', wanted, 8, 10_000)) as [granted: number, waitMs: number]
+  expect(await take(5)).toEqual([5, 0])
+  expect(await take(4)).toEqual([1, 0]) // all four in one
+  expect(await take(2)).toEqual([2, 0])
+  const [granted, waitMs] = await take(1)
+  expect(granted).toBe(0)
+  expect(waitMs).toBeGreaterThan(9_000)
+  expect(waitMs).toBeLessThanOrEqual(10_000)
+  const keptMs = await given.redis.pttl(book.key('flushes', 'soc'))
+  expect(keptMs).toBeGreaterThan(80_000)
+  expect(keptMs).toBeLessThanOrEqual(90_000)
+  // as if a clock that was an hour ahead had been set back: no more than a full bucket is awaited
+  await given.redis.set(book.key('flushes', 'soc'), Date.now() + 3_600_000)
+  expect((await take(1))[1]).toBe(10_000)
+})

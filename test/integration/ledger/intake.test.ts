@@ -3,12 +3,16 @@ import { describe, expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { lookUp } from '../../../src/audit/look-up.ts'
-import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { areInhibited } from '../../../src/ledger/inhibitors.ts'
-import { countQuarantined } from '../../../src/ledger/quarantine.ts'
+import {
+  countQuarantined,
+  findQuarantined,
+  listQuarantined,
+} from '../../../src/ledger/quarantine.ts'
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
-import type { Page, RoutedEvent } from '../../../src/intake/intake.ts'
+import type { RoutedEvent } from '../../../src/intake/intake.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -331,37 +335,26 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   expect(await takeIn(book, [], { malformed })).toMatchObject({
     counts: { duplicate: 1, quarantined: 0 },
   })
-  expect(await tests.redis.hlen(book.key('quarantine'))).toBe(1)
-  await takeIn(book, [routed({ uid: 'a/b/9' })])
-  expect(await tests.redis.hlen(book.key('quarantine'))).toBe(0)
-  await expectConservation(book)
-})
-
-test('half a page that cannot be read makes its feed unreadable, until a page reads better', async () => {
-  const book = await tests.book()
-  const bad = (n: number) => ({
-    uid: null,
-    problem: 'metadata.uid: there is none',
-    raw: `{"n":${n}}`,
+  const entry = {
+    feed: 'brand',
+    atMs: expect.any(Number),
+    problem: 'metadata.severity: not a string',
+    raw: '{"bad":1}',
+  }
+  const id = book.digests.recordId('{"bad":1}')
+  const named = { id, account: 'main', uid: 'a/b/9', markedBy: ['brand'] }
+  expect(await listQuarantined(book)).toEqual([{ ...entry, ...named }])
+  expect(await listQuarantined(book, id.slice(0, 12))).toHaveLength(1)
+  expect(await listQuarantined(book, id.slice(1))).toEqual([])
+  expect(await findQuarantined(book, 'a/b/9')).toEqual(entry)
+  expect(await countQuarantined(book)).toEqual({
+    brand: { open: 1, fresh: 1, newestMs: expect.any(Number) },
   })
-  const events = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }), routed({ uid: 'a/b/3' })]
-  const unreadable = async () => (await openFeed(book, 'brand', 0)).unreadable
-  await takeIn(book, events, { malformed: [bad(1), bad(2)] })
-  expect(await unreadable()).toBeUndefined()
-  await takeIn(book, events.slice(0, 2), { malformed: [bad(1), bad(3)] }) // known ones count, too
-  const first = await unreadable()
-  expect(first).toMatchObject({ shown: 4, unread: 2, problem: 'metadata.uid: there is none' })
-  await takeIn(book, [])
-  expect(await unreadable()).toEqual(first)
-  await takeIn(book, [], { malformed: [bad(4)] })
-  expect(await unreadable()).toMatchObject({ sinceMs: first?.sinceMs, shown: 1, unread: 1 })
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 4, fresh: 4 } })
-  expect(await countQuarantined(book, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
-  await takeIn(book, events)
-  expect(await unreadable()).toBeUndefined()
-  // a rescan of a quiet hour shows the odd one alone, again and again: nobody is woken for each
-  await takeIn(book, [], { malformed: [bad(4)] })
-  expect(await unreadable()).toBeUndefined()
+  await takeIn(book, [routed({ uid: 'a/b/9' })])
+  expect(await tests.redis.keys(book.key('quarantine*'))).toEqual([])
+  expect(await listQuarantined(book)).toEqual([])
+  expect(await findQuarantined(book, 'a/b/9')).toBeUndefined()
+  await expectConservation(book)
 })
 
 test('what an older version set aside is counted, and closes when the item reads by now', async () => {
@@ -391,75 +384,6 @@ test('malformed items that look alike once masked are told apart by what is neve
   expect(JSON.stringify(kept)).toContain('text of 10')
   expect(JSON.stringify(kept)).not.toContain('Pangolin')
   await expectConservation(book)
-})
-
-test('a page that was fetched before its feed was rewound is stale', async () => {
-  const book = await tests.book()
-  await takeIn(book, [])
-  const { sequence } = await openFeed(book, 'brand', dayMs)
-  await rewindFeed(book, 'brand', 5_000.5)
-  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({ status: 'stale' })
-  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ floorMs: 5_000, isRewound: true })
-})
-
-test.each([true, undefined])(
-  'of a rescan that was read to its end is kept what it read, and whether of a snapshot only: %s',
-  async (isSnapshot) => {
-    const book = await tests.book()
-    const walk = { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 7 }
-    await takeIn(book, [], {
-      walk: { ...walk, span: { fromMs: 1, toMs: 5 } },
-      rescan: {
-        place: 'sweep',
-        lateBeforeMs: undefined,
-        isSnapshot: isSnapshot === true,
-        fieldsAtEnd: [['per_week', '12']],
-      },
-      sequence: 0,
-      requestedAtMs: 9,
-    } as Partial<Page>)
-    const { sweep, rescans, walk: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
-    const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
-    expect(sweep).toMatchObject({ sequence: 1, isDone: true, lastCompletedMs: 9 })
-    expect(sweep.lastEnded).toEqual(lastEnded)
-    expect(rescans.perWeek).toBe(12)
-    expect([tail, lastSuccessMs]).toEqual([undefined, undefined])
-  },
-)
-
-test('the floor is fixed by the first poll and stays', async () => {
-  const book = await tests.book()
-  const first = await openFeed(book, 'brand', 60_000)
-  const second = await openFeed(book, 'brand', 999_000)
-  expect(first.nowMs - first.floorMs).toBe(60_000)
-  expect(second.floorMs).toBe(first.floorMs)
-})
-
-test('what a page says of a feed is kept: cursor, last success, end of the feed, newest event', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 5_000 })], {
-    isCaughtUp: false,
-    isBackfilling: true,
-  })
-  const midway = await openFeed(book, 'brand', 0)
-  expect(midway).toMatchObject({
-    sequence: 1,
-    newestMs: 5_000,
-    lastCaughtUpMs: undefined,
-    isBackfilling: true,
-  })
-  expect(midway.walk?.cursor).toBe('c')
-  await takeIn(book, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })])
-  const ended = await openFeed(book, 'brand', 0)
-  expect(ended.newestMs).toBe(5_000)
-  expect(ended.lastCaughtUpMs).toBe(ended.lastSuccessMs)
-})
-
-test('an event dated in the future does not carry the newest time past now', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
-  const state = await openFeed(book, 'brand', 0)
-  expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
 })
 
 test('a payload keeps numbers, empty lists and unicode as they were', async () => {

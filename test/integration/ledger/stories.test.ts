@@ -1,0 +1,170 @@
+/** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
+import { expect, test } from 'vitest'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { itemId } from '../../../src/ledger/digests.ts'
+import { itemsOfDelivery, readItems, readRecord, scanRecords } from '../../../src/ledger/records.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const uid = 'a/b/1'
+const lately: unknown = expect.toSatisfy(
+  (ms: number) => Number.isInteger(ms) && Math.abs(Date.now() - ms) < 60_000,
+)
+const decisions = [{ route: 'root', path: ['root'], why: [] }]
+
+function item(severity: string, destination: string, rest: object): object {
+  return {
+    id: itemId('main', uid, severity, destination),
+    sink: destination.split(':')[0],
+    destination,
+    severity,
+    routes: ['root'],
+    sighting: 0,
+    state: 'queued',
+    heldFor: undefined,
+    rule: undefined,
+    collection: undefined,
+    sealedIn: undefined,
+    raisedFrom: undefined,
+    atMs: undefined,
+    attempts: 0,
+    repeatRisks: 0,
+    replays: 0,
+    createdAtMs: lately,
+    endedAtMs: undefined,
+    history: [],
+    ...rest,
+  }
+}
+
+test('the story of an event that was raised, tried, held and shadowed is whole', async () => {
+  const book = await tests.book()
+  const recordId = book.digests.recordId(uid)
+  const shadowed = routed({ uid, severity: 'low' }, ['soc', 'lake'])
+  shadowed.items[1]!.isShadow = true
+  await takeIn(book, [shadowed], { labels: { team: 'a' } })
+  const ref = `i:${recordId}:0:soc`
+  await beginAttempt(book, ref, 't1', 30_000)
+  const lost = { outcome: 'retry', atMs: 77, counts: true, answerLost: true } as const
+  const attempt = { ref, token: 't1', replica: 'r1' }
+  await settleAttempt(book, attempt, { ...lost, reason: 'timeout', answer: 'none' })
+  const raised = routed({ uid, severity: 'high', remediatedAtMs: 5 }, ['soc', 'siem'], true)
+  const unread = { ...raised, event: { ...raised.event, unread: ['tags'] } }
+  await takeIn(book, [unread], { feed: 'second', labels: { team: 'b' } })
+  await beginAttempt(book, ref, 't2', 30_000)
+  await settleAttempt(book, { ...attempt, token: 't2' }, { outcome: 'delivered', answer: '204' })
+
+  const record = await readRecord(book, recordId)
+  expect(record).toEqual({
+    account: 'main',
+    recordId,
+    uid,
+    type: 'stealer_log',
+    severity: 'high',
+    firstSeenMs: lately,
+    sightings: [
+      { feed: 'brand', atMs: lately, severity: 'low', labels: { team: 'a' }, decisions },
+      {
+        feed: 'second',
+        atMs: lately,
+        severity: 'high',
+        labels: { team: 'b' },
+        decisions,
+        unread: ['tags'],
+      },
+    ],
+    items: [
+      item('low', 'soc', {
+        index: 0,
+        state: 'delivered',
+        attempts: 2,
+        repeatRisks: 1,
+        atMs: lately,
+        endedAtMs: lately,
+        history: [
+          {
+            number: 1,
+            atMs: lately,
+            outcome: 'retry',
+            reason: 'timeout',
+            answer: 'none',
+            replica: 'r1',
+          },
+          {
+            number: 2,
+            atMs: lately,
+            outcome: 'delivered',
+            reason: undefined,
+            answer: '204',
+            replica: 'r1',
+          },
+        ],
+      }),
+      item('low', 'lake', {
+        index: 1,
+        state: 'suppressed',
+        heldFor: 'shadow',
+        endedAtMs: lately,
+      }),
+      ...['soc', 'siem'].map((to, at) =>
+        item('high', to, {
+          index: 2 + at,
+          sighting: 1,
+          state: 'held',
+          heldFor: 'detail',
+          raisedFrom: 'low',
+          atMs: expect.toSatisfy((ms: number) => ms > Date.now()),
+        }),
+      ),
+    ],
+    closed: 'remediated',
+    seenAgain: undefined,
+  })
+  const all = []
+  for await (const one of scanRecords(book)) all.push(one)
+  expect(all).toEqual([record])
+  const refs = [`i:${recordId}:3:siem`, 'i:gone:0:soc', `i:${recordId}:9:soc`]
+  expect(await readItems(book, refs)).toEqual([
+    { ref: refs[0], record, item: record!.items[3], payload: expect.objectContaining({}) },
+  ])
+  const found = []
+  for await (const one of itemsOfDelivery(book, record!.items[2]!.id)) found.push(one)
+  expect(found).toEqual([{ record, item: record!.items[2] }])
+})
+
+test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
+  const book = await tests.book()
+  const muted = routed({ uid: 'a/b/2' }, ['soc'])
+  muted.items[0]!.isShadow = true
+  await takeIn(book, [routed({ uid, severity: 'low' }), muted])
+  await takeIn(book, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
+  const ref = `i:${book.digests.recordId(uid)}:0:soc`
+  await beginAttempt(book, ref, 't1', 30_000)
+  await settleAttempt(book, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
+  expect(await expectConservation(book)).toEqual({
+    feeds: {
+      brand: {
+        fetched: 4,
+        new: 2,
+        duplicate: 2,
+        quarantined: 0,
+        baseline: 0,
+        late: 0,
+        raised: 1,
+        unaccounted: 0,
+      },
+    },
+    sinks: {
+      soc: {
+        created: 3,
+        replayed: 0,
+        delivered: 0,
+        dead: 1,
+        suppressed: 1,
+        diverted: 0,
+        pending: { queued: 1, sending: 0 },
+        unaccounted: 0,
+      },
+    },
+  })
+})
