@@ -22,6 +22,10 @@ const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
     but: [],
   },
   digest: { files: ['src/digest/*.ts'], but: [] },
+  service: {
+    files: ['src/service/service-links.ts', 'src/service/transport/bounded-text.ts'],
+    but: [],
+  },
   secrets: {
     files: [
       'src/runtime/sealed-secret.ts',

@@ -50,3 +50,10 @@ test('a sink without a limit waits for nothing', async () => {
   await paces[0]!.wait(aRehearsedSink('siem'), signal)
   expect(slept).toEqual([])
 })
+
+test('a pause of a sink without a limit holds nothing up once it has one', async () => {
+  const { paces, slept } = replicas(tests.keys())
+  await paces[0]!.pause(aRehearsedSink('siem'), 30_000)
+  await paces[0]!.wait(aRehearsedSink('siem', { limitPerSecond: 100 }), signal)
+  expect(slept).toEqual([])
+})

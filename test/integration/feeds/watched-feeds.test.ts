@@ -126,6 +126,12 @@ describe.each([
       await rig.toEnd(feed)
       expect(await known()).toEqual(all)
       expect((await openFeed(rig.book, feed.name, 0)).refused).toBeUndefined()
+
+      // what had been answered asks again sooner
+      rig.sandbox.faults.add({ on: '/firework/v4/events/*', effect: 'status', status, times: 1 })
+      expect(await rig.turn(feed)).toEqual({ status: 'refused' })
+      await rig.forgetCapabilities(10 * 60_000)
+      await rig.toEnd(feed)
     },
   )
 })

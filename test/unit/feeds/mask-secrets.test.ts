@@ -179,6 +179,16 @@ describe('a cookie', () => {
   })
 })
 
+test('only the index of a uid tells of a cookie: in other events a value is judged by its name', () => {
+  for (const uid of ['cookie/live/1', 'Cookies/live/1']) {
+    expect(maskDetail({ value: 'abcdef1234' }, uid)).toEqual({ value: fullMask })
+    expect(maskHighlights({ value: ['abcdef1234'] }, false, uid)).toEqual({ value: [fullMask] })
+  }
+  for (const uid of ['paste/cookies/1', 'recookie/live/1', 'cookies_list/live/1']) {
+    expect(maskDetail({ value: 'abcdef1234' }, uid)).toEqual({ value: 'abcdef1234' })
+  }
+})
+
 test('what is about a secret, and none, stays', () => {
   const data = {
     known_password_id: 7,

@@ -34,6 +34,20 @@ function eventOf(changes: { metadata?: Metadata } & Record<string, unknown> = {}
   return parsed.event
 }
 
+test('a time counts from 1990 to 2200: outside of it a server writes what it does not know', () => {
+  const [from, to] = [Date.UTC(1990, 0, 1), Date.UTC(2200, 0, 1)]
+  const read = (written: unknown): number | null =>
+    eventOf({ metadata: { estimated_created_at: written } }).createdAtMs
+  for (const atMs of [from, to]) {
+    expect(read(atMs)).toBe(atMs)
+    expect(read(atMs / 1_000)).toBe(atMs)
+    expect(read(new Date(atMs).toISOString())).toBe(atMs)
+  }
+  for (const wrong of [from - 1, from / 1_000 - 1, to + 1, to / 1_000 + 1, '1989-12-31T23:59:59Z'])
+    expect(read(wrong)).toBeNull()
+  expect([read(99_999_999_999), read(100_000_000_000)]).toEqual([null, null])
+})
+
 test('an item becomes an event', () => {
   expect(eventOf()).toEqual({
     uid: 'stealer_log/stealer_logs_live/12345',

@@ -38,6 +38,12 @@ describe('a block', () => {
     expect(cleanBlock('one\r\n\r\n\n two \u2028three', 100)).toBe('one\ntwo\nthree')
   })
 
+  test('has single spaces within its lines: what they would push out of sight stays in it', () => {
+    expect(cleanBlock(`paid${' '.repeat(300)}\t\u00A0never\nat all`, 100)).toBe(
+      'paid never\nat all',
+    )
+  })
+
   test('of any text holds its promises', () => {
     fc.assert(
       fc.property(anyUnicode, fc.integer({ min: 1, max: 60 }), (text, max) => {

@@ -97,6 +97,13 @@ test('too many values are refused however they are nested', () => {
   }
 })
 
+test('a limit itself holds: one value or one byte more is too much', () => {
+  expect(() => read('[1,[1],1]', { values: 4 })).not.toThrow()
+  expect(() => read('[1,[1],1]', { values: 3 })).toThrow(/over 3 values/)
+  expect(() => read(' '.repeat(2_048), { bytes: 2_048 })).not.toThrow()
+  expect(() => read(' '.repeat(2_049), { bytes: 2_048 })).toThrow(/over 2 KiB/)
+})
+
 test('what is still too large after its strings were cut is refused', () => {
   const limits = { textBytes: 10, bytes: 2_048 }
   expect(() => read(items(10, `"${'x'.repeat(1_000)}"`), limits)).not.toThrow()

@@ -50,6 +50,8 @@ describe('an address', () => {
     ['fd12:3456::1', 'private'],
     ['fe80::1', 'link-local'],
     ['fe80::1%eth0', 'link-local'],
+    ['fe80::1%a\nb', 'link-local'],
+    ['10.0.0.1%x', 'private'],
     ['fec0::1', 'reserved'],
     ['ff02::1', 'multicast'],
     ['', 'unreadable'],
@@ -166,6 +168,13 @@ describe('the lookup', () => {
   test('gives one public address to who asks for one', async () => {
     const lookup = publicLookup(answering(['127.0.0.1', '8.8.8.8']))
     expect(await look(lookup, false)).toEqual({ error: null, address: '8.8.8.8', family: 4 })
+  })
+
+  test('finds the public address behind a private one, though one is asked for', async () => {
+    const found = ['127.0.0.1', '8.8.8.8'].map((address) => ({ address, family: 4 }))
+    const system: LookupFunction = (_hostname, { all }, callback) =>
+      all ? callback(null, found) : callback(null, '127.0.0.1', 4)
+    expect(await look(publicLookup(system), false)).toMatchObject({ address: '8.8.8.8' })
   })
 
   test('judges every answer anew: public first and private afterwards is refused', async () => {
