@@ -211,6 +211,16 @@ test('what is held never expires', () => {
     })
   })
 
+  test('what was learned of the tests is kept, and learned anew where the rooms have another file', async () => {
+    const asked: string[] = []
+    const learning = { tree: tree!, cacheFile: join(root, 'coverage.json') }
+    const tell = (line: string): void => void asked.push(line)
+    await learnCoverage({ ...learning, sources, tell })
+    expect(asked).toEqual([])
+    await learnCoverage({ ...learning, sources: sources.slice(1), tell })
+    expect(asked).toHaveLength(2)
+  })
+
   test('a change that does not compile is neither', async () => {
     expect(
       await outcomeOf('src/hold.ts', `export const hold = (): string => script('hold_')`),

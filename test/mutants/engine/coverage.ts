@@ -1,7 +1,7 @@
 /**
  * Which test files reach which block of the rooms, learned by running each once on an unchanged copy whose
- * blocks note that they run. Kept between runs: a test file is asked again when it has changed. Of a source
- * that has changed since, only the file counts and not the block.
+ * blocks note that they run. Kept between runs: a test file is asked again when it has changed, and all are
+ * when the rooms have other files. Of a source that has changed since, only the file counts and not the block.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { createTestRunner } from './test-runner.ts'
 import type { Tree } from './tree.ts'
 
 const reached = z.object({
-  /** Of the test file. */
+  /** Of the test file, and of the names of the files in the rooms. */
   digest: z.string(),
   tookMs: z.number(),
   isPassing: z.boolean(),
@@ -60,7 +60,7 @@ export interface Learning {
 /** Takes minutes the first time. */
 export async function learnCoverage(learning: Learning): Promise<Coverage> {
   const { tree, sources, cacheFile } = learning
-  const known = currentOf(tree, readCache(cacheFile))
+  const known = currentOf(learning, readCache(cacheFile))
   const missing = testFilesOf(tree).filter((file) => !known.has(file))
   if (missing.length > 0) await ask(known, missing, learning)
   return coverageOf(tree, sources, known)
@@ -85,12 +85,17 @@ function digestOf(text: string): string {
 }
 
 /** What is known of test files that are still the same. */
-function currentOf(tree: Tree, known: ReadonlyMap<string, Reached>): Map<string, Reached> {
+function currentOf(
+  { tree, sources }: Learning,
+  known: ReadonlyMap<string, Reached>,
+): Map<string, Reached> {
   const files = new Set(testFilesOf(tree))
   return new Map(
     [...known].filter(
       ([file, { digest, isPassing }]) =>
-        isPassing && files.has(file) && digestOf(tree.read(file)) === digest,
+        isPassing &&
+        files.has(file) &&
+        digestOf([tree.read(file), ...sources].join('\n')) === digest,
     ),
   )
 }
@@ -148,7 +153,7 @@ async function ask(
       const reachedFiles = new Set(hits.map((hit) => hit.slice(0, hit.lastIndexOf(':'))))
       const digests = [...reachedFiles].map((one) => [one, digestOf(originals.get(one) ?? '')])
       known.set(file, {
-        digest: digestOf(tree.read(file)),
+        digest: digestOf([tree.read(file), ...sources].join('\n')),
         tookMs: verdict?.took[file] ?? askLimitMs,
         isPassing: verdict !== undefined && verdict.failed === undefined,
         sources: Object.fromEntries(digests) as Record<string, string>,

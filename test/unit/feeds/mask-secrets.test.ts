@@ -78,6 +78,8 @@ describe('a secret under a telling key', () => {
 
   test('keeps its first and last character, a short one nothing', () => {
     expect(maskDetail({ password: 'hunter22' })).toEqual({ password: 'h••••2' })
+    expect(maskDetail({ password: ' hunter22\n' })).toEqual({ password: 'h••••2' })
+    expect(maskDetail({ password: ' abcde ' })).toEqual({ password: fullMask })
     expect(maskDetail({ password: 'abc', pin: 1234 })).toEqual({
       password: fullMask,
       pin: fullMask,
