@@ -1,5 +1,6 @@
 /** Which account comes first in the file changes nothing for digests. */
 import { expect, test } from 'vitest'
+import { digestIdOf } from '../../../src/digest/placement.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { claimLead, findLead } from '../../../src/ledger/lead-book.ts'
 import { aDigestRig, dayMs, type DigestRig } from '../../support/digest-rig.ts'
@@ -42,8 +43,11 @@ test('a new account on top of the file neither resets the window of a digest nor
 })
 
 test('when the account that led is gone, its digests go on where they were', async () => {
-  const { rig, south, sentMs } = await aScene()
+  const { rig, north, south, sentMs } = await aScene()
+  const noteIn = (book: Book) => book.redis.hget(book.key('gather', digestIdOf('oncall:0')), 'note')
   const next = await after(rig, [south])
+  expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, dead: 0, diverted: 0 })
+  expect(await noteIn(south)).toBe(await noteIn(north))
   expect(await next.flush()).toBe(1)
   const [digest] = next.oncall.received
   expect(digest!.summary!.total).toBe(3)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { returnedPlace } from '../../../src/digest/placement.ts'
 import { closeSeal, messageIdOf, sealMembers } from '../../../src/digest/seal.ts'
-import { claimTurn, dueTimers, membersOf } from '../../../src/digest/timers.ts'
+import { claimTurn, dueTimers, membersOf, type Turn } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../../src/ledger/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
@@ -159,4 +159,39 @@ test('a timer under which nothing was ever collected is taken away', async () =>
   await rig.book.redis.zadd(rig.book.key('timers'), 1, 'c:nothing:soc')
   expect(await rig.flush()).toBe(0)
   expect(await rig.book.redis.zcard(rig.book.key('timers'))).toBe(0)
+})
+
+test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {
+  const { book, ...rig } = await aSlackRig(given)
+  const groups = ['a', 'b', 'c']
+  await takeIn(
+    book,
+    groups.map((type) => rig.event({ uid: `x/y/${type}` }, { grouping: { labels: { type } } })),
+  )
+  const nowMs = rig.clock.now() + 11_000
+  const timers = await dueTimers(book, { nowMs, count: 10 })
+  const turns = await Promise.all(timers.map(async (timer) => claimTurn(book, timer, nowMs)))
+  const [lead, taken, other] = turns.map((turn) => turn!)
+  const seal = async (messageId: string, leadTurn: Turn, members: Turn[]) => {
+    const refs = (await Promise.all(members.map(membersOf))).flat()
+    const sealing = { messageId, leadId: leadTurn.id, fence: leadTurn.fence }
+    expect(await sealMembers(book, sealing, refs.map(going))).toBe(true)
+  }
+  const own = messageIdOf(taken!)
+  await seal(own, taken!, [taken!])
+  const storm = messageIdOf(lead!)
+  await seal(storm, lead!, [lead!, other!])
+  const ending = [lead!, taken!, other!].map((turn) => ({ turn, nextMs: undefined }))
+  const closing = { messageId: storm, members: 2, turns: ending }
+  expect(await closeSeal(book, closing)).toEqual({ status: 'closed', ref: '' })
+  const left = await book.redis.zrange(book.key('timers'), '0', '-1')
+  expect(left).toEqual([taken!.timer])
+  expect(await closeSeal(book, { messageId: own, members: 2, turns: [ending[1]!] })).toEqual({
+    status: 'again',
+  })
+  expect(await closeSeal(book, { messageId: own, members: 1, turns: [ending[1]!] })).toEqual({
+    status: 'closed',
+    ref: '',
+  })
+  expect(await book.redis.zcard(book.key('timers'))).toBe(0)
 })

@@ -1,6 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { settleMembers } from '../../../src/digest/sealed-message.ts'
+import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import {
+  countPending,
   isLookDone,
   likeness,
   lookForAccounts,
@@ -13,7 +15,9 @@ import {
   removeLedger,
 } from '../../../src/ledger/accounts.ts'
 import { ownFeed } from '../../../src/events/own-feed.ts'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
 import { openBook } from '../../../src/ledger/book.ts'
+import { firstDueMs } from '../../../src/ledger/due.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
@@ -160,12 +164,36 @@ test('a message of several accounts waits for the one whose ledger is closed, an
       account === 'main' ? lead : undefined,
     )
   await lead.redis.set(lead.key('batch', 'm1'), '{}')
+  await lead.redis.zadd(lead.key('due', 'soc'), 1, 'b:m1:soc')
   await settle()
   expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(1)
+  const inAnHour = Date.now() + 3_600_000
+  expect(Math.abs((await firstDueMs(lead, 'soc'))! - inAnHour)).toBeLessThan(60_000)
   await noteDiscarding(place, 'umbrella', 'ann')
   await removeLedger(place, 'umbrella', noWait)
   await settle()
   expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(0)
+  expect(await firstDueMs(lead, 'soc')).toBeUndefined()
+})
+
+test('a message that is undone waits for the account whose ledger is closed, and not for one that is discarded', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const lead = await tests.book({ keys: place.keys })
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
+  const name = lead.key('batch', 'm1')
+  await lead.redis.set(name, JSON.stringify({ kind: 'group', n: 0, st: 'queued', about }))
+  await lead.redis.zadd(lead.key('due', 'soc'), 1, 'b:m1:soc')
+  const options = { books: [lead], staleMs: 0, batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  expect(await lead.redis.exists(name)).toBe(1)
+  const inAnHour = Date.now() + 3_600_000
+  expect(Math.abs((await firstDueMs(lead, 'soc'))! - inAnHour)).toBeLessThan(60_000)
+  await noteDiscarding(place, 'umbrella', 'ann')
+  await removeLedger(place, 'umbrella', noWait)
+  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  expect(await lead.redis.exists(name)).toBe(0)
+  expect(await firstDueMs(lead, 'soc')).toBeUndefined()
 })
 
 const baseUrl = 'https://api.example.com'
@@ -210,4 +238,25 @@ test('an account says that its ledger is being removed while it is, so that one 
   const look = async (): Promise<void> => void seen.push((await readAccounts(place))[0]?.discarding)
   expect(await removeLedger(place, 'umbrella', look)).toBe(true)
   expect(seen[0]).toMatchObject({ by: 'ann', isRemoving: true })
+})
+
+test('what an account holds is summed over its sinks, and names no state in which nothing is', async () => {
+  const book = await tests.book()
+  const malformed = ['1', '2'].map((raw) => ({ uid: null, problem: 'x: y', raw }))
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem', 'lake'])], { malformed })
+  const recordId = book.digests.recordId('a/b/1')
+  for (const [n, sink] of ['soc', 'siem', 'lake'].entries()) {
+    const attempt = { ref: `i:${recordId}:${n}:${sink}`, token: 't', replica: 'r1' }
+    await beginAttempt(book, attempt.ref, 't', 30_000)
+    const outcome = sink === 'lake' ? 'dead' : 'retry'
+    await settleAttempt(book, attempt, { outcome, atMs: 1 })
+  }
+  expect(await readHoldings(book)).toEqual({
+    pending: { retrying: 2 },
+    pendingTotal: 2,
+    deadLetters: 1,
+    quarantined: 2,
+    feeds: ['brand'],
+  })
+  expect(await countPending(book)).toBe(2)
 })

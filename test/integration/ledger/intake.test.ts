@@ -369,6 +369,12 @@ test('what an older version set aside is counted, and closes when the item reads
   expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: false })
 })
 
+test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
+  const book = await tests.book()
+  await takeIn(book, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
+  expect((await listQuarantined(book)).map(({ raw }) => raw.length)).toEqual([16_384])
+})
+
 test('malformed items that look alike once masked are told apart by what is never stored', async () => {
   const book = await tests.book()
   const malformed = ['Pangolin-1', 'Pangolin-2'].map((identity) => ({

@@ -1,6 +1,9 @@
 /** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
 import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { scanPending } from '../../../src/ledger/accounting.ts'
+import { sealBatch } from '../../../src/ledger/collecting.ts'
+import { endedItems, pendingItems } from '../../../src/ledger/redirect.ts'
 import { itemId } from '../../../src/ledger/digests.ts'
 import { itemsOfDelivery, readItems, readRecord, scanRecords } from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -167,4 +170,54 @@ test('the counters of feed and sinks say of each event and item what became of i
       },
     },
   })
+})
+
+test('whatever state an item waits in, a scan of the records finds it, and one that ended is not among them', async () => {
+  const book = await tests.book()
+  const about = { destination: 'soc', route: null, labels: {}, feed: null }
+  const waitingIn = (kind: 'group' | 'digest') => {
+    const event = routed({ uid: kind })
+    const atMs = Date.now() + 60_000
+    const gathering = { id: kind, kind, waitMs: 1_000, atMs, isUrgent: false, about }
+    return { ...event, items: [{ ...event.items[0]!, gathering }] }
+  }
+  const singles = ['queued', 'sending', 'retrying', 'delivered', 'dead'] as const
+  await takeIn(book, [
+    routed({ uid: 'held' }, ['soc'], true),
+    waitingIn('group'),
+    waitingIn('digest'),
+    ...singles.map((state) => routed({ uid: state })),
+  ])
+  await takeIn(book, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
+  const refOf = (name: string) => `i:${book.digests.recordId(name)}:0:soc`
+  for (const state of singles.slice(1)) {
+    await beginAttempt(book, refOf(state), 't', 30_000)
+    const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
+    if (state === 'retrying') await settleAttempt(book, attempt, { outcome: 'retry', atMs: 1 })
+    if (state === 'delivered' || state === 'dead') {
+      await settleAttempt(book, attempt, { outcome: state })
+    }
+  }
+  const batch = { sink: 'soc', destination: 'soc', waitMs: 1_000 }
+  await sealBatch(book, batch, [refOf('batch')])
+  const found: string[][] = []
+  for await (const { ref, record, item: one } of pendingItems(book, 'soc')) {
+    expect(ref).toBe(refOf(record.uid))
+    found.push([record.uid, one.state])
+  }
+  const waiting = ['batch', 'digest', 'group', 'held', 'queued', 'retrying', 'sending']
+  expect(found).toHaveLength(waiting.length)
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(waiting.map((state) => [state, state])),
+  )
+  expect(await scanPending(book)).toEqual({ soc: 7 })
+  expect((await expectConservation(book)).sinks['soc']!.pending).toEqual(
+    Object.fromEntries(waiting.map((state) => [state, 1])),
+  )
+  for await (const one of pendingItems(book, 'another')) throw new Error(one.ref)
+  const ended: string[] = []
+  for await (const { record } of endedItems(book, 'soc', 0)) ended.push(record.uid)
+  for await (const { record } of endedItems(book, 'soc', Date.now() + 60_000))
+    ended.push(record.uid)
+  expect(ended).toEqual(['delivered'])
 })
