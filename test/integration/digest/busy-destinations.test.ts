@@ -157,3 +157,20 @@ test('a destination gets eight messages at once, and then one in ten seconds', a
   await given.redis.set(book.key('flushes', 'soc'), Date.now() + 3_600_000)
   expect((await take(1))[1]).toBe(10_000)
 })
+
+test('a group for which its destination has no place left is looked at again when there is one', async () => {
+  const rig = await aRig()
+  await rig.showGroups(1)
+  rig.clock.aheadMs = 11_000
+  const name = rig.book.key('flushes', 'soc')
+  await given.redis.set(name, Date.now() + 80_000) // all eight are used up
+  const beforeMs = rig.clock.now()
+  expect(await rig.flush()).toBe(0)
+  const [, atMs] = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+  expect(Number(atMs) - beforeMs).toBeGreaterThan(5_000)
+  expect(Number(atMs) - rig.clock.now()).toBeLessThanOrEqual(10_000)
+  await given.redis.set(name, Date.now() + 70_000)
+  rig.clock.aheadMs += 10_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received).toHaveLength(1)
+})
