@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { readLinkHost, createServiceLink } from '../../../src/service/service-links.ts'
+import {
+  createServiceLink,
+  linksToBaseAlone,
+  readLinkHost,
+  uselessLinkHosts,
+} from '../../../src/service/service-links.ts'
 
 function linkWith(baseUrl: string, ...linkHosts: string[]): (url: string | null) => string | null {
   const link = createServiceLink([{ name: 'main', baseUrl, linkHosts }])
@@ -97,6 +102,7 @@ test('of an account that is not configured nothing is a link', () => {
 
 test.each([
   ['App.Example.COM', 'app.example.com'],
+  [' app.example.com\n', 'app.example.com'],
   ['.bücher.example', '.xn--bcher-kva.example'],
   ['localhost', 'localhost'],
   ['.ibm.de', '.ibm.de'],
@@ -123,4 +129,25 @@ test.each([
   expect(readLinkHost(written)).toMatchObject({
     remedy: expect.stringContaining('app.example.com'),
   })
+})
+
+test.each([
+  [['app.example.com', '.example.net'], ['app.example.com']],
+  [['.example.com'], ['.example.com']],
+  [['api.example.com'], []],
+  [['.example.net', '.example.org', 'a.example.net'], ['a.example.net']],
+  [['a.example.net', '.example.net'], ['a.example.net']],
+  [['a.example.net', 'a.example.net'], ['a.example.net']],
+  [['example.org', '.example.net'], []],
+])('of link_hosts %j those that allow nothing more are %j', (linkHosts, useless) => {
+  const account = { name: 'main', baseUrl: 'https://api.example.com', linkHosts }
+  expect(uselessLinkHosts(account)).toEqual(useless)
+})
+
+test('only of a base_url that is not called api, without link_hosts, links lead to its host alone', () => {
+  const isAlone = (baseUrl: string, ...linkHosts: string[]): boolean =>
+    linksToBaseAlone({ name: 'main', baseUrl, linkHosts })
+  expect(isAlone('https://proxy.example.com')).toBe(true)
+  expect(isAlone('https://proxy.example.com', 'app.example.com')).toBe(false)
+  expect(isAlone('https://api.example.com')).toBe(false)
 })
