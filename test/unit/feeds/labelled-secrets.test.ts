@@ -184,6 +184,7 @@ test.each([
   'token: one hunter22',
   'password: "⟦https://a.example/x⟧"',
   'Password for root: ⟦hunter22⟧',
+  '{Password for root: ⟦hunter22⟧} joe',
   'Password [Chrome]: ⟦hunter22⟧',
   'Password found: ⟦hunter22⟧',
   'Passwort von joe: ⟦hunter22⟧',

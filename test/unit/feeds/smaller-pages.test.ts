@@ -80,6 +80,9 @@ test('a page that cannot be read is asked for in tenths, down to one item and no
   const one = walkInSmallPages(walk)
   expect(one).toMatchObject({ body: { size: 1 }, small: { usual: 10, left: 10 } })
   expect(walkInSmallPages(one!)).toBeUndefined()
+  const two = walkInSmallPages({ ...walk, body: { size: 25 } })
+  expect(two).toMatchObject({ body: { size: 2 }, small: { usual: 25, left: 13 } })
+  expect(walkInSmallPages(two!)).toMatchObject({ body: { size: 1 }, small: { usual: 25, left: 2 } })
 })
 
 describe('a tail that goes round a page leaves to the rescan', () => {
