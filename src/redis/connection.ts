@@ -36,7 +36,7 @@ function openOne(config: RedisConfig): Redis {
     refresh(this, config)
     return retryDelayMs(times)
   }
-  return new IORedis({
+  const redis = new IORedis({
     ...addressOptions(config),
     ...patient,
     retryStrategy: renew,
@@ -45,6 +45,24 @@ function openOne(config: RedisConfig): Redis {
     // a master that was demoted: sentinels know the new one, a name may lead to it
     reconnectOnError: (error: Error) => isDemoted(error) && (config.sentinels ? 2 : true),
   })
+  return hearAllErrors(redis)
+}
+
+/**
+ * ioredis hears the first error of a socket. TLS has a second one where the server answers a refused
+ * certificate by an alert, and an error that nobody hears ends the process. BullMQ's duplicates too.
+ */
+function hearAllErrors(redis: IORedis): IORedis {
+  const duplicate = redis.duplicate.bind(redis)
+  const hear = () => {
+    // undefined where the connection was given up at once
+    const stream = redis.stream as IORedis['stream'] | undefined
+    stream?.on('error', () => undefined)
+  }
+  // by the first error too: a master that sentinels name has its socket later
+  redis.on('connecting', () => setImmediate(hear)).on('error', hear)
+  redis.duplicate = (...given) => hearAllErrors(duplicate(...given))
+  return redis
 }
 
 function isDemoted(error: Error): boolean {
@@ -71,7 +89,10 @@ function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
 
 /** BullMQ's duplicates too: they have nodes of their own. */
 function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
-  cluster.on('+node', (node: IORedis) => refresh(node.options, config))
+  cluster.on('+node', (node: IORedis) => {
+    hearAllErrors(node)
+    refresh(node.options, config)
+  })
   const [connect, duplicate] = [cluster.connect.bind(cluster), cluster.duplicate.bind(cluster)]
   cluster.connect = () => untilReady(cluster, connect())
   cluster.duplicate = (...given) => prepareCluster(duplicate(...given), config)

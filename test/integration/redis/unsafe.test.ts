@@ -1,4 +1,8 @@
+import type { Redis as IORedis } from 'ioredis'
 import { expect, test } from 'vitest'
+import { connectRedis } from '../../../src/redis/connection.ts'
+import { secretFromText } from '../../../src/runtime/secret.ts'
+import { silent } from '../../support/ledger.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSentinels } from '../../support/redis-sentinel.ts'
 import { startTlsRedis, type RedisRig } from '../../support/redis-kinds.ts'
@@ -98,6 +102,25 @@ test('a certificate of unknown authorities, or for another host, is refused', as
     expect(otherHost.err).toContain('is not reachable (ERR_TLS_CERT_ALTNAME_INVALID)')
     expect(await feedsList(redis.yaml)).toMatchObject({ code: 0 })
   } finally {
+    await redis.stop()
+  }
+}, 20_000)
+
+test('an alert after a certificate was refused ends no process, of no connection', async () => {
+  const redis = await startTlsRedis()
+  const [, url = ''] = /url: '([^']+)'/.exec(redis.yaml) ?? []
+  const config = { url: secretFromText(url), prefix: 'late', allowUnsafe: false }
+  const connection = connectRedis(config, silent) as IORedis
+  const connections = [connection, connection.duplicate()]
+  try {
+    for (const one of connections) {
+      await new Promise((resolve) => one.once('error', resolve))
+      const { stream } = one
+      await new Promise((resolve) => setImmediate(resolve))
+      expect(stream.emit('error', new Error('tlsv1 alert decode error'))).toBe(true)
+    }
+  } finally {
+    for (const one of connections) one.disconnect()
     await redis.stop()
   }
 }, 20_000)
