@@ -38,6 +38,8 @@ const faultSchema = z.strictObject({
   method: z.string().optional(),
   /** Only mail to this address. */
   recipient: z.string().optional(),
+  /** Only requests of these organizations. */
+  organizations: z.array(z.int()).optional(),
   /** true: only requests whose body or query has a cursor; false: only those without. */
   withCursor: z.boolean().optional(),
   /** The next so many; for ever unless given. */
@@ -54,6 +56,7 @@ export interface Occasion {
   method?: string
   recipient?: string
   withCursor?: boolean
+  organization?: number | null
 }
 
 export interface FaultControl {
@@ -70,11 +73,12 @@ export interface Faults extends FaultControl {
 }
 
 export function createFaults(random: Random): Faults {
-  let active: { fault: Fault; hits: number }[] = []
+  let active: { fault: Fault; pattern: RegExp; hits: number }[] = []
 
   function strike(occasion: Occasion): Fault | null {
     const struck = active.find(
-      ({ fault }) => fits(fault, occasion) && random.chance(fault.probability),
+      ({ fault, pattern }) =>
+        pattern.test(occasion.on) && fits(fault, occasion) && random.chance(fault.probability),
     )
     if (!struck) return null
     struck.hits++
@@ -85,7 +89,8 @@ export function createFaults(random: Random): Faults {
   return {
     strike,
     add(input) {
-      const entry = { fault: faultSchema.parse(input), hits: 0 }
+      const fault = faultSchema.parse(input)
+      const entry = { fault, pattern: globPattern(fault.on), hits: 0 }
       active.push(entry)
       return () => {
         active = active.filter((other) => other !== entry)
@@ -99,13 +104,14 @@ export function createFaults(random: Random): Faults {
 }
 
 function fits(fault: Fault, occasion: Occasion): boolean {
-  if (!globMatches(fault.on, occasion.on)) return false
   if (fault.method !== undefined && fault.method !== occasion.method) return false
   if (fault.recipient !== undefined && fault.recipient !== occasion.recipient) return false
+  if (fault.organizations && !fault.organizations.includes(occasion.organization ?? -1))
+    return false
   return fault.withCursor === undefined || fault.withCursor === occasion.withCursor
 }
 
-function globMatches(pattern: string, text: string): boolean {
+function globPattern(pattern: string): RegExp {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`^${parts.join('.*')}$`, 's').test(text)
+  return new RegExp(`^${parts.join('.*')}$`, 's')
 }

@@ -33,6 +33,7 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
     const fault = faults.strike({
       on: entry.path,
       method: request.method,
+      organization: entry.organization,
       withCursor: hasCursor(entry.body) || hasCursor(entry.query),
     })
     if (!fault) return

@@ -161,7 +161,8 @@ function refuseGroup(
     const detail = [validationEntry(['path', 'identifier_group_id'], 'not an integer', id)]
     return reply.code(422).send({ detail })
   }
-  const group = settings.groups.find((known) => String(known.id) === id)
+  const groupId = Number(id)
+  const group = settings.groups.find((known) => known.id === groupId)
   if (!group) return sendError(reply, { status: 404, message: 'no such identifier group' })
   if (group.tenantId === grant?.tenantId) return null
   return sendError(reply, { status: 403, message: 'a group of another tenant' })

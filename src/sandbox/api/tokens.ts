@@ -58,6 +58,7 @@ export function keyIn(authorization: string): string {
 
 export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: TokenOptions): Tokens {
   const identities = identitiesOf(organizations)
+  const owners = new Map(organizations.flatMap((one) => one.keys.map(({ key }) => [key, one])))
   const grants = new Map<string, TokenGrant>()
   const revoked = new Set<TokenGrant>()
   const refusedKeys = new Set<string>()
@@ -68,7 +69,7 @@ export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: Toke
 
   return {
     ownerOf(key) {
-      const owner = organizations.find(({ keys }) => keys.some((own) => own.key === key))
+      const owner = owners.get(key)
       return owner && !refusedKeys.has(key) ? owner : null
     },
     issue(key, tenantId) {

@@ -29,29 +29,23 @@ interface WatchParts {
   revision: () => number
 }
 
+type Subject = SandboxGroup['identifiers'][number]
+
 interface Watching extends Watcher {
   asset: SandboxAsset
 }
 
 export function createWatch(parts: WatchParts): MonitoringWatch {
   const { groups, assets, revision } = parts
-  let ready: { revision: number; watching: Watching[] } | null = null
-
-  function watching(): Watching[] {
-    if (ready?.revision !== revision()) {
-      ready = { revision: revision(), watching: watchingOf(parts) }
-    }
-    return ready.watching
-  }
+  const watching = oncePer(revision, () => watchingOf(parts))
+  // a tenant that is created brings a group, and changes nothing else
+  const watchedGroups = oncePer(
+    () => `${revision()} ${groups.length}`,
+    () => withSubjects(groups, assets.all()),
+  )
 
   return {
-    groups() {
-      const all = assets.all()
-      return groups.map((group) => ({
-        ...group,
-        identifiers: all.filter(({ groupId }) => groupId === group.id).map(subjectOf),
-      }))
-    },
+    groups: watchedGroups,
     placesOf(event) {
       const sighting = sightingOf(event)
       const isSubject = ({ asset }: Watching): boolean => isFor(event, asset)
@@ -70,6 +64,26 @@ export function createWatch(parts: WatchParts): MonitoringWatch {
       return { groupIds, identifiers }
     },
   }
+}
+
+/** Makes it anew when the key has changed: with each event thousands of groups are asked for. */
+function oncePer<T>(key: () => unknown, make: () => T): () => T {
+  let ready: { key: unknown; made: T } | null = null
+  return () => {
+    const now = key()
+    if (ready === null || ready.key !== now) ready = { key: now, made: make() }
+    return ready.made
+  }
+}
+
+function withSubjects(
+  groups: readonly SandboxGroup[],
+  assets: readonly SandboxAsset[],
+): SandboxGroup[] {
+  const made = groups.map((group) => ({ ...group, identifiers: [] as Subject[] }))
+  const byId = new Map(made.map((group) => [group.id, group]))
+  for (const asset of assets) byId.get(asset.groupId ?? -1)?.identifiers.push(subjectOf(asset))
+  return made
 }
 
 function watchingOf({ assets, policies, assignments }: WatchParts): Watching[] {
@@ -95,6 +109,6 @@ function placesWith(found: readonly SandboxAsset[]): Places {
 }
 
 /** What new events are about: the asset's term, or its name where it has none. */
-function subjectOf(asset: SandboxAsset): SandboxGroup['identifiers'][number] {
+function subjectOf(asset: SandboxAsset): Subject {
   return { id: asset.id, name: asset.name, term: termOf(asset) ?? asset.name }
 }

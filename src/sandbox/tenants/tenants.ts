@@ -34,6 +34,10 @@ interface Parts {
 
 export function createTenants({ organizations, groups }: Parts): Tenants {
   const standing = standingTenants(organizations)
+  const standingById = new Map(standing.map((tenant) => [tenant.id, tenant]))
+  const owners = new Map(
+    organizations.flatMap((owner) => owner.keys.map((own) => [own.key, { owner, own }])),
+  )
   const created: z.infer<typeof keptTenant>[] = []
   const all = (): SandboxTenant[] => [...standing, ...created.map(({ tenant }) => tenant)]
 
@@ -45,13 +49,14 @@ export function createTenants({ organizations, groups }: Parts): Tenants {
   return {
     all,
     ofKey(key) {
-      const owner = organizations.find(({ keys }) => keys.some((own) => own.key === key))
-      const own = owner?.keys.find((known) => known.key === key)
+      const { owner, own } = owners.get(key) ?? {}
       const isAdministrator = own?.permissions?.includes('organization_admin') ?? own !== undefined
       const later = created.map(({ tenant }) => tenant)
       const open = isAdministrator ? later.filter((one) => one.organizationId === owner?.id) : []
       const ids = new Set([...(own?.tenants ?? []), ...open.map(({ id }) => id)])
-      return [...ids].flatMap((id) => all().find((tenant) => tenant.id === id) ?? [])
+      return [...ids].flatMap(
+        (id) => standingById.get(id) ?? later.find((tenant) => tenant.id === id) ?? [],
+      )
     },
     create(organizationId, { name, description = '', industry = 'global' }) {
       const id = nextAfter([...all().map((tenant) => tenant.id), ...groups.map(tenantOf)])

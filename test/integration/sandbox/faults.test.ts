@@ -53,6 +53,23 @@ test('a 429 tells when to come back, if so asked', async () => {
   expect(untold.headers.get('retry-after')).toBeNull()
 })
 
+test('a fault may strike the requests of some organizations alone', async () => {
+  const other = await startSandbox({
+    organizations: [
+      { id: 7, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
+      { id: 8, keys: [{ key: 'fw_other', tenants: [43] }] },
+    ],
+  })
+  try {
+    other.faults.add({ on: '*', effect: 'status', status: 503, organizations: [8] })
+    await expect(tokenOf(other, 'fw_other', 43)).rejects.toThrow('no token: 503')
+    const admitted = await tokenOf(other)
+    expect((await searchGroup(other, admitted)).status).toBe(200)
+  } finally {
+    await other.close()
+  }
+})
+
 test('a hanging request is never answered, and closing ends it', async () => {
   const hanging = struckBy({ effect: 'hang' })
   await expect.poll(() => sandbox.requests.at(-1)?.fault).toBe('hang')
