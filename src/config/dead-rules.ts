@@ -8,37 +8,67 @@ import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, unusualSeverity, type Matcher } from '../routing/matcher.ts'
 import type { Finding } from '../runtime/config-section.ts'
-import { nearest, suggestion } from '../runtime/nearest.ts'
+import { firstOf, nearest, suggestion } from '../runtime/nearest.ts'
 import type { Config } from './config.ts'
 import type { Place } from './file-parts.ts'
 import { sayableKey } from './sayable-key.ts'
 
 export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
   const { route, silences, inhibitRules } = config
+  const known = knownOf(config)
   return [
-    ...routeWarnings(config, route, { path: ['route'], met: anyEvent(config) }),
-    ...silences.flatMap((_silence, index) => silenceWarnings(config, index, nowMs)),
-    ...inhibitRules.flatMap((_rule, index) => inhibitWarnings(config, index)),
+    ...routeWarnings(known, route, { path: ['route'], met: known.anyEvent }),
+    ...silences.flatMap((silence, index) => silenceWarnings(known, { silence, index }, nowMs)),
+    ...inhibitRules.flatMap((rule, index) => inhibitWarnings(known, rule, index)),
     ...endedMutes(config, nowMs),
   ]
+}
+
+/** What the file has, looked up once: rules and feeds may be thousands each. */
+interface Known {
+  anyEvent: Met
+  /** What may stand for a name in a matcher; undefined: any word may come. */
+  words: (name: string) => readonly string[] | undefined
+}
+
+function knownOf(config: Config): Known {
+  const { feeds } = config
+  const looked = new Map<string, readonly string[] | undefined>()
+  return {
+    anyEvent: {
+      matchers: [],
+      feeds,
+      byAccount: Map.groupBy(feeds, ({ account }) => account),
+    },
+    words(name) {
+      if (!looked.has(name)) looked.set(name, knownWords(config, name))
+      return looked.get(name)
+    },
+  }
 }
 
 /** Matchers that an event has met, and the feeds from which it may come. */
 interface Met {
   matchers: readonly Matcher[]
   feeds: readonly Feed[]
+  /** The same feeds by their account, before any matcher was met. */
+  byAccount?: ReadonlyMap<string, readonly Feed[]>
 }
 
 /** All of `before` and these as well. */
-function meet({ matchers: before, feeds }: Met, matchers: readonly Matcher[]): Met {
+function meet(before: Met, matchers: readonly Matcher[]): Met {
+  const account = accountIn(matchers)
+  const isOne = account !== undefined && before.byAccount !== undefined
+  const feeds = isOne ? before.byAccount?.get(account) : before.feeds
   return {
-    matchers: [...before, ...matchers],
-    feeds: feeds.filter((feed) => meetsFeed(feed, matchers)),
+    matchers: [...before.matchers, ...matchers],
+    feeds: (feeds ?? []).filter((feed) => meetsFeed(feed, matchers)),
   }
 }
 
-function anyEvent({ feeds }: Config): Met {
-  return { matchers: [], feeds }
+/** The account that matchers name, if they name one. */
+function accountIn(matchers: readonly Matcher[]): string | undefined {
+  return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 
 interface PlacedNode {
@@ -47,22 +77,28 @@ interface PlacedNode {
   met: Met
 }
 
-function routeWarnings(config: Config, node: RouteConfig, { path, met }: PlacedNode): Finding[] {
+function routeWarnings(known: Known, node: RouteConfig, { path, met }: PlacedNode): Finding[] {
+  const siblings = Map.groupBy(node.routes.entries(), ([, route]) => accountIn(route.matchers))
   return node.routes.flatMap((route, index) => {
     const place = [...path, 'routes', index]
     const own = meet(met, route.matchers)
-    const words = wordWarnings(config, route.matchers, [...place, 'matchers'])
+    const words = wordWarnings(known, route.matchers, [...place, 'matchers'])
     const dead = words.length > 0 ? words : unmeetable(own, place)
     const placed = { path: place, met: own }
-    const rest = [...shadowedBy(node.routes.slice(0, index), placed), ...idleMute(route, placed)]
+    const takers = [undefined, own.feeds[0]?.account]
+      .flatMap((account) => siblings.get(account) ?? [])
+      .filter(([before]) => before < index)
+      .toSorted(([left], [right]) => left - right)
+    const rest = [...shadowedBy(takers, placed), ...idleMute(route, placed)]
     // what stands below a dead route is judged by itself
-    const below = { path: place, met: dead.length > 0 ? anyEvent(config) : own }
-    return [...(dead.length > 0 ? dead : rest), ...routeWarnings(config, route, below)]
+    const below = { path: place, met: dead.length > 0 ? known.anyEvent : own }
+    return [...(dead.length > 0 ? dead : rest), ...routeWarnings(known, route, below)]
   })
 }
 
-function shadowedBy(earlier: RouteConfig[], { path, met }: PlacedNode): Finding[] {
-  const taker = earlier.find((route) => !route.continue && takesAll(route, met))
+/** By earlier routes: of those that name an account, only that of the events can take them all. */
+function shadowedBy(earlier: [number, RouteConfig][], { path, met }: PlacedNode): Finding[] {
+  const [, taker] = earlier.find(([, route]) => !route.continue && takesAll(route, met)) ?? []
   if (taker === undefined) return []
   const problem = `never matches: the route ${taker.name} before it takes all of its events`
   return [{ path, problem, remedy: `give ${taker.name} continue: true, or move it` }]
@@ -82,9 +118,11 @@ function takesAll(route: RouteConfig, met: Met): boolean {
   return route.stage === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
 }
 
-function silenceWarnings(config: Config, index: number, nowMs: number): Finding[] {
-  const silence = config.silences[index]
-  if (!silence) return []
+function silenceWarnings(
+  known: Known,
+  { silence, index }: { silence: Config['silences'][number]; index: number },
+  nowMs: number,
+): Finding[] {
   const path = ['silences', index]
   if (silence.endsAtMs <= nowMs) {
     const ended = new Date(silence.endsAtMs).toISOString()
@@ -92,9 +130,9 @@ function silenceWarnings(config: Config, index: number, nowMs: number): Finding[
     return [{ path: [...path, 'until'], problem: `silences nothing: it ended ${ended}`, remedy }]
   }
   const { matchers, maxSeverity } = silence
-  const words = wordWarnings(config, matchers, [...path, 'matchers'])
+  const words = wordWarnings(known, matchers, [...path, 'matchers'])
   if (words.length > 0) return words
-  const dead = unmeetable(meet(anyEvent(config), matchers), path)
+  const dead = unmeetable(meet(known.anyEvent, matchers), path)
   if (dead.length > 0) return dead
   const silenced = severities.slice(0, severityRank(maxSeverity))
   if (silenced.some((word) => allOn('severity', matchers, [word]))) return []
@@ -104,19 +142,21 @@ function silenceWarnings(config: Config, index: number, nowMs: number): Finding[
   ]
 }
 
-function inhibitWarnings(config: Config, index: number): Finding[] {
-  const rule = config.inhibitRules[index]
-  if (!rule) return []
+function inhibitWarnings(
+  known: Known,
+  rule: Config['inhibitRules'][number],
+  index: number,
+): Finding[] {
   const path = ['inhibit_rules', index]
   const sides = [
     { key: 'source_matchers', matchers: rule.sourceMatchers },
     { key: 'target_matchers', matchers: rule.targetMatchers },
   ]
   const dead = sides.flatMap(({ key, matchers }) => {
-    const words = wordWarnings(config, matchers, [...path, key])
-    return words.length > 0 ? words : unmeetable(meet(anyEvent(config), matchers), [...path, key])
+    const words = wordWarnings(known, matchers, [...path, key])
+    return words.length > 0 ? words : unmeetable(meet(known.anyEvent, matchers), [...path, key])
   })
-  const target = meet(anyEvent(config), rule.targetMatchers)
+  const target = meet(known.anyEvent, rule.targetMatchers)
   if (dead.length > 0 || !rule.sourceMatchers.every((matcher) => isImplied(matcher, target)))
     return dead
   const problem =
@@ -138,20 +178,20 @@ function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
 }
 
 /** Each matcher by itself: a word that is none of the file's, or nearly one of the service's. */
-function wordWarnings(config: Config, matchers: readonly Matcher[], path: Place): Finding[] {
+function wordWarnings(known: Known, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
     const unusual = unusualSeverity(matcher)
     if (unusual) return [{ path: [...path, index], ...unusual }]
-    const known = knownWords(config, matcher.name)
-    if (!known) return []
-    const unknown = wordsIn(matcher).find((word) => isUnknown(word, matcher.name, known))
+    const possible = known.words(matcher.name)
+    if (!possible) return []
+    const unknown = wordsIn(matcher).find((word) => isUnknown(word, matcher.name, possible))
     const place = [...path, index]
-    if (unknown !== undefined) return [{ path: place, ...wrongWord(matcher, unknown, known) }]
+    if (unknown !== undefined) return [{ path: place, ...wrongWord(matcher, unknown, possible) }]
     const isPattern = matcher.operator === '=~' && matcher.name !== 'type'
-    if (!isPattern || known.some((word) => matcher.matches([word]))) return []
-    const words = known.filter((word) => word !== '').map(sayableKey)
+    if (!isPattern || possible.some((word) => matcher.matches([word]))) return []
+    const words = possible.filter((word) => word !== '').map(sayableKey)
     const problem = `never matches: no ${matcher.name} of this file fits`
-    return [{ path: place, problem, remedy: `correct the pattern; there are: ${words.join(', ')}` }]
+    return [{ path: place, problem, remedy: `correct the pattern; there are: ${firstOf(words)}` }]
   })
 }
 

@@ -1,7 +1,7 @@
 /** What matchers, `group_by` and `equal` call an event's parts: a name that is none matches nothing. */
 import { eventNames, parseMatcher } from '../routing/matcher.ts'
 import type { Finding } from '../runtime/config-section.ts'
-import { suggestion } from '../runtime/nearest.ts'
+import { firstOf, suggestion } from '../runtime/nearest.ts'
 import { labelsOf, listOf, routesOf, sectionOf, type Place } from './file-parts.ts'
 import { sayableKey } from './sayable-key.ts'
 
@@ -15,8 +15,9 @@ interface Used {
 /** Of the file as it is written. */
 export function eventNameMistakes(file: Readonly<Record<string, unknown>>): Finding[] {
   const known = [...new Set([...eventNames, ...labelsOf(sectionOf(file['feeds']))])]
+  const isKnown = new Set<string>(known)
   return [...routeNames(file['route']), ...silenceNames(file['silences']), ...ruleNames(file)]
-    .filter(({ name }) => !known.includes(name))
+    .filter(({ name }) => !isKnown.has(name))
     .map(({ path, name, isBare }) => ({
       path,
       problem: 'neither a name of an event nor a label of a feed',
@@ -28,7 +29,7 @@ function remedyFor({ name, isBare }: Omit<Used, 'path'>, known: string[]): strin
   // Alertmanager's word for grouping by everything
   if (isBare && name === '...')
     return 'write group_wait: 0s for a message of its own for each event'
-  const every = `write one of ${known.join(', ')}, or give a feed this label`
+  const every = `write one of ${firstOf(known)}, or give a feed this label`
   const guess = isBare ? suggestion(name, known, '') : ''
   return guess.startsWith('did you mean') ? guess : every
 }

@@ -13,9 +13,10 @@ export function feedWarnings(config: Config): Finding[] {
 const tiers: Tier[] = ['search', 'basic']
 
 function budgetWarnings({ accounts, feeds }: Config): Finding[] {
+  const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return accounts.flatMap((account) =>
     tiers.flatMap((tier) => {
-      const polled = feeds.filter((feed) => feed.account === account.name && feed.tier === tier)
+      const polled = (byAccount.get(account.name) ?? []).filter((feed) => feed.tier === tier)
       return tierWarnings({ account, tier, polled })
     }),
   )

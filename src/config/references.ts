@@ -4,7 +4,7 @@
  */
 import { eventNames } from '../routing/matcher.ts'
 import { isSection, type Finding } from '../runtime/config-section.ts'
-import { suggestion } from '../runtime/nearest.ts'
+import { firstOf, suggestion } from '../runtime/nearest.ts'
 import { eventNameMistakes } from './event-names.ts'
 import { labelsOf, listOf, routesOf, sectionOf, type PlacedRoute } from './file-parts.ts'
 import { sayableKey } from './sayable-key.ts'
@@ -30,14 +30,15 @@ function accountMistakes(
 ): Finding[] {
   const names = Object.keys(accounts)
   if (names.length === 0) return []
+  const known = new Set(names)
   return Object.entries(feeds).flatMap(([feed, content]) => {
     const account = sectionOf(content)['account']
     const path = ['feeds', feed, 'account']
     if (account === undefined && names.length > 1 && isSection(content)) {
-      const remedy = `write one of ${names.map(sayableKey).join(', ')}`
+      const remedy = `write one of ${firstOf(names.map(sayableKey))}`
       return [{ path, problem: 'missing, as there is more than one account', remedy }]
     }
-    if (typeof account !== 'string' || names.includes(account)) return []
+    if (typeof account !== 'string' || known.has(account)) return []
     const remedy = suggestion(account, names.map(sayableKey), 'there are')
     return [{ path, problem: 'no such account', remedy }]
   })
@@ -62,8 +63,9 @@ function placedSinks(
 
 function sinkMistakes(sinks: string[], places: ReturnType<typeof placedSinks>): Finding[] {
   if (sinks.length === 0) return []
+  const known = new Set(sinks)
   return places.flatMap(({ path, sink }) => {
-    if (typeof sink !== 'string' || sink === '' || sinks.includes(sink)) return []
+    if (typeof sink !== 'string' || sink === '' || known.has(sink)) return []
     const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
     return [{ path, problem: 'no such sink', remedy }]
   })
@@ -94,25 +96,32 @@ function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
 }
 
 function nameMistakes(routes: PlacedRoute[]): Finding[] {
-  const names = routes.map(({ route }) => route['name'])
-  return routes.flatMap(({ path }, index) =>
-    isRepeated(names, index)
+  const isRepeated = repeats()
+  return routes.flatMap(({ path, route }) =>
+    isRepeated(route['name'])
       ? [{ path: [...path, 'name'], problem: 'another route has it', remedy: 'choose another' }]
       : [],
   )
 }
 
 function ruleNameMistakes(rules: unknown[]): Finding[] {
-  const names = rules.map((rule) => sectionOf(rule)['name'])
-  return rules.flatMap((_rule, index) => {
-    if (!isRepeated(names, index)) return []
+  const isRepeated = repeats()
+  return rules.flatMap((rule, index) => {
+    if (!isRepeated(sectionOf(rule)['name'])) return []
     const path = ['inhibit_rules', index, 'name']
     return [{ path, problem: 'another rule has it', remedy: 'choose another' }]
   })
 }
 
-function isRepeated(names: unknown[], index: number): boolean {
-  return typeof names[index] === 'string' && names.indexOf(names[index]) !== index
+/** Says of one name after the other whether it came before. */
+function repeats(): (name: unknown) => boolean {
+  const seen = new Set<string>()
+  return (name) => {
+    if (typeof name !== 'string') return false
+    const isRepeated = seen.has(name)
+    seen.add(name)
+    return isRepeated
+  }
 }
 
 function intervalMistakes(intervals: string[], routes: PlacedRoute[]): Finding[] {

@@ -10,6 +10,7 @@ import {
   isSeq,
   LineCounter,
   parseDocument,
+  visit,
   type Alias,
   type Document,
   type Node,
@@ -45,11 +46,11 @@ export interface Tree {
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
 }
 
-/** A configuration is a few pages; more is a mistaken file, or aliases that multiply. */
-export const maxCharacters = 1024 * 1024
-export const tooLong = refusal('longer than 1 MiB', 'is this the right file?')
-const maxValues = 20_000
-const maxAliases = 100
+/** Carries some thousand organizations; more is a mistaken file. */
+export const maxCharacters = 4 * 1024 * 1024
+export const tooLong = refusal('longer than 4 MiB', 'is this the right file?')
+/** Of values that aliases repeat, so that they do not multiply. */
+const maxRepeated = 1024 * 1024
 const maxDepth = 64
 
 interface Reading {
@@ -59,8 +60,9 @@ interface Reading {
   offsets: Map<string, number>
   variables: Map<string, string[]>
   ancestors: Set<Node>
-  values: number
-  aliases: number
+  targets: Map<Alias, Node | undefined>
+  /** Characters read so far of what aliases name. */
+  repeated: number
 }
 
 /** A value that came out empty after replacing variables: as if the key were not there. */
@@ -87,7 +89,7 @@ export function readTree(text: string, source: Source): Tree {
   return {
     value: value === absent ? undefined : value,
     mistakes,
-    isReadable: isReadable && reading.values <= maxValues && reading.aliases <= maxAliases,
+    isReadable: isReadable && reading.repeated <= maxRepeated,
     variablesAt: (path) => variables.get(keyOf(path)) ?? [],
     positionOf: ({ path, offset }) => {
       const { line, col } = lines.linePos(offset ?? offsetOf(offsets, path))
@@ -104,9 +106,20 @@ function readingOf(document: Document.Parsed, source: Source): Reading {
     offsets: new Map(),
     variables: new Map(),
     ancestors: new Set(),
-    values: 0,
-    aliases: 0,
+    targets: aliasTargets(document),
+    repeated: 0,
   }
+}
+
+/** What each alias names: the last node before it that has the anchor. */
+function aliasTargets(document: Document.Parsed): Reading['targets'] {
+  const anchors = new Map<string, Node>()
+  const targets: Reading['targets'] = new Map()
+  visit(document, {
+    Alias: (_key, alias) => void targets.set(alias, anchors.get(alias.source)),
+    Value: (_key, node) => void (node.anchor && anchors.set(node.anchor, node)),
+  })
+  return targets
 }
 
 /** The first error of the syntax; those after it are mostly its echoes. */
@@ -133,11 +146,6 @@ function blame(reading: Reading, path: Path, mistake: Refusal): void {
 }
 
 function read(reading: Reading, node: unknown, path: Path): unknown {
-  reading.values += 1
-  if (reading.values === maxValues + 1) {
-    blame(reading, path, refusal(`more than ${maxValues} values`, 'is this the right file?'))
-  }
-  if (reading.values > maxValues) return undefined
   if (path.length > maxDepth) {
     blame(reading, path, refusal('nested too deeply', 'write it flatter'))
     return undefined
@@ -157,13 +165,7 @@ function within(reading: Reading, node: Node, readContent: () => unknown): unkno
 }
 
 function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
-  reading.aliases += 1
-  if (reading.aliases === maxAliases + 1) {
-    const remedy = 'write the values out'
-    blame(reading, path, refusal(`more than ${maxAliases} values by alias`, remedy))
-  }
-  if (reading.aliases > maxAliases) return undefined
-  const target = alias.resolve(reading.document)
+  const target = reading.targets.get(alias)
   if (target === undefined) {
     const remedy = 'put the value in quotes if it begins with "*"'
     blame(reading, path, refusal('an alias without its anchor', remedy))
@@ -171,6 +173,17 @@ function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
   }
   if (reading.ancestors.has(target)) {
     blame(reading, path, refusal('an alias that holds itself', 'write the values out'))
+    return undefined
+  }
+  if (reading.repeated > maxRepeated) return undefined
+  const [start, end] = target.range ?? [0, 0]
+  reading.repeated += end - start
+  if (reading.repeated > maxRepeated) {
+    blame(
+      reading,
+      path,
+      refusal('aliases repeat more than 1 MiB of values', 'write the values out'),
+    )
     return undefined
   }
   return read(reading, target, path)

@@ -21,7 +21,17 @@ function allowedDistance(length: number): number {
 /** `did you mean "every"?`, or the list of what there is. */
 export function suggestion(word: string, candidates: readonly string[], known: string): string {
   const meant = nearest(word, candidates)
-  return meant === undefined ? `${known}: ${candidates.join(', ')}` : `did you mean "${meant}"?`
+  return meant === undefined ? `${known}: ${firstOf(candidates)}` : `did you mean "${meant}"?`
+}
+
+/** What a list for people may hold; of a configuration with a thousand accounts nobody reads all. */
+const mostListed = 100
+
+/** `a, b, c`, or the first of many and how many more there are. */
+export function firstOf(words: readonly string[]): string {
+  const more = words.length - mostListed
+  if (more <= 0) return words.join(', ')
+  return `${words.slice(0, mostListed).join(', ')} and ${more} more`
 }
 
 /** Levenshtein's distance, one row at a time. Words of a configuration are short. */

@@ -1,5 +1,6 @@
 /** What the file says and never does is warned of before somebody waits for it in vain. */
 import { describe, expect, test } from 'vitest'
+import { deadRuleWarnings } from '../../../src/config/dead-rules.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
 const base = `
@@ -192,4 +193,40 @@ route:
     ])
     expect(warningsOf(mutes('2099', "'type=paste'"))).toEqual([])
   })
+})
+
+/** How often the feeds of so many organizations, each with its route, are looked at. */
+function looksAtFeeds(organizations: number): number {
+  const names = Array.from({ length: organizations }, (_, index) => `org-${index}`)
+  const file = {
+    accounts: names.map((name) => `  ${name}: { base_url: 'https://api.example.com', api_key: k }`),
+    feeds: names.map((name) => `  ${name}: { type: tenant_events, account: ${name} }`),
+    routes: names.map((name) => `    - { name: ${name}, matchers: ['account=${name}'] }`),
+  }
+  const { config } = parseConfig(
+    [
+      ['accounts:', ...file.accounts, 'feeds:', ...file.feeds].join('\n'),
+      "sinks:\n  soc: { type: slack, url: 'https://hooks.example.com/x' }",
+      ['route:', '  sinks: [soc]', '  routes:', ...file.routes].join('\n'),
+    ].join('\n'),
+    { file: 'tocsin.yaml', env: {} },
+  )
+  let looks = 0
+  const feeds = config.feeds.map((feed) => ({
+    ...feed,
+    get labels() {
+      looks += 1
+      return feed.labels
+    },
+    get name() {
+      looks += 1
+      return feed.name
+    },
+  }))
+  expect(deadRuleWarnings({ ...config, feeds }, 0)).toEqual([])
+  return looks
+}
+
+test('twice the organizations, each with its route, are at most twice the work', () => {
+  expect(looksAtFeeds(200)).toBeLessThanOrEqual(2 * looksAtFeeds(100))
 })

@@ -291,8 +291,30 @@ test('a file that is not there is a mistake of the configuration', () => {
   expect(() => loadConfig({ path: folder, env: {} })).toThrow(/cannot be read \(EISDIR\)/)
 })
 
-test('a file of a mebibyte is not parsed', () => {
-  expect(mistakesOf(`# ${'x'.repeat(1024 * 1024)}`)).toEqual([': longer than 1 MiB'])
+test('a file of four mebibytes is not parsed', () => {
+  expect(mistakesOf(`# ${'x'.repeat(4 * 1024 * 1024)}`)).toEqual([': longer than 4 MiB'])
+})
+
+test('the number of values and of aliases is not bounded', () => {
+  const tags = Array.from({ length: 30_000 }, (_, index) => `t${index}`).join(', ')
+  const feeds = Array.from({ length: 150 }, (_, index) => `  more-${index}: *brand`).join('\n')
+  const text = fileWith({ feed: `filters: { tags: [${tags}] }` })
+    .replace('brand:\n', 'brand: &brand\n')
+    .replace('sinks:', `  few: &few { type: events, identifier_group: 8 }\nsinks:`)
+    .replace('\nsinks:', `\n${feeds.replaceAll('*brand', '*few')}\nsinks:`)
+  expect(load(text).config.feeds).toHaveLength(152)
+})
+
+test('an alias stands for the last value before it that has its anchor', () => {
+  const text = fileWith({
+    feed: `labels: { one: &team red, two: *team, three: &team blue, four: *team }`,
+  })
+  expect(load(text).config.feeds[0]?.labels).toEqual({
+    one: 'red',
+    two: 'red',
+    three: 'blue',
+    four: 'blue',
+  })
 })
 
 test('the configuration is frozen to the bottom', () => {
