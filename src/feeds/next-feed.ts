@@ -1,0 +1,289 @@
+/**
+ * The polling rule, pure: which feed of a lane is read next, and what is known of the feeds for that.
+ *
+ * A lane holds the feeds of one organization whose pages count against one tier. Whenever it may send a
+ * request, it reads, in this order:
+ *
+ * 1. the feed that is longest overdue: not read for 1.5 × N/R (N feeds, R requests a second), or for longer
+ *    than it states (`every`, `lag_objective`) where all stated intervals fit the budget;
+ * 2. a feed of which more pages wait, the one that waits longest first;
+ * 3. the feed with the largest weight × rate × age², if no feed is younger than the floor.
+ *
+ * The third step minimizes the sum of all delays where rates are known: a feed's next request saves
+ * rate × age²/2 of waiting. Rates are estimates that forget over two hours and lean on the mean of the lane's
+ * feeds while little was seen, the more so the less evenly events arrive (docs/decisions/polling.md).
+ *
+ * Feeds of which every poll costs quota keep their interval (`everyMs`) and go first when it has passed.
+ */
+
+/** A feed as the rule sees its configuration. */
+export interface RuledFeed {
+  id: string
+  /** The fixed interval of a feed that is not chosen by rate, ms. */
+  everyMs?: number | undefined
+  /** The longest interval that the operator states, ms; it holds where all stated ones fit the budget. */
+  longestMs?: number | undefined
+}
+
+/** What is known of a feed's past. It holds no truth: without it the feed counts as an average one. */
+export interface FeedPlace {
+  /** When the request was sent that read the feed to its end, ms; undefined: never. */
+  readAtMs: number | undefined
+  /** When its last request was sent, ms. */
+  askedAtMs: number | undefined
+  /** Pages wait. */
+  hasMore: boolean
+  /** Nothing is asked before, ms, and why not. */
+  wait: { untilMs: number; why: string } | undefined
+  /** Failed polls in a row. */
+  failures: number
+  /** The mean of the last intervals, ms. */
+  intervalMs: number | undefined
+  /** New events, those among them that are critical or high, and seconds watched; all forget over two hours. */
+  events: number
+  urgent: number
+  watchedSeconds: number
+  /** New events since the feed was last read to its end. */
+  sinceRead: number
+}
+
+/** What is known of all feeds of a lane together; forgets over twelve hours. */
+export interface FleetPlace {
+  events: number
+  watchedSeconds: number
+  /** Squared deviations from what was expected, and the sum of what was expected. */
+  deviation: number
+  expected: number
+  atMs: number
+}
+
+export interface Budget {
+  /** Requests a second that the lane may send. */
+  perSecond: number
+  /** No feed is read again sooner, ms, unless more pages wait. */
+  floorMs: number
+}
+
+export type Choice =
+  | { feed: string; why: 'overdue' | 'more' | 'rate' }
+  /** Nothing is to be read before, ms. */
+  | { atMs: number }
+
+/** Of the mean interval: no feed is read less often than that. */
+const ceilingFactor = 1.5
+const forgetMs = 2 * 3_600_000
+const fleetForgetMs = 12 * 3_600_000
+/** How long the mean of the lane speaks for a feed, times the Fano factor. */
+const priorSeconds = 300
+const mostFano = 20
+/** Events a second of a feed of which nothing is known: 1,000 a week. */
+const usualRate = 1_000 / (7 * 86_400)
+
+export function newPlace(): FeedPlace {
+  return {
+    readAtMs: undefined,
+    askedAtMs: undefined,
+    hasMore: false,
+    wait: undefined,
+    failures: 0,
+    intervalMs: undefined,
+    events: 0,
+    urgent: 0,
+    watchedSeconds: 0,
+    sinceRead: 0,
+  }
+}
+
+export function newFleet(nowMs: number): FleetPlace {
+  return { events: 0, watchedSeconds: 0, deviation: 0, expected: 0, atMs: nowMs }
+}
+
+export interface Candidate {
+  feed: RuledFeed
+  place: FeedPlace
+}
+
+/** Chooses among the feeds of a lane. `fleet`: what is known of them all. */
+export function chooseNext(
+  candidates: readonly Candidate[],
+  fleet: FleetPlace,
+  budget: Budget,
+  nowMs: number,
+): Choice {
+  const intervals = longestIntervals(candidates, budget, nowMs)
+  let overdue: { feed: string; sinceMs: number } | undefined
+  let more: { feed: string; sinceMs: number } | undefined
+  let best: { feed: string; index: number } | undefined
+  let atMs = Infinity
+  for (const { feed, place } of candidates) {
+    const freeMs = place.wait?.untilMs ?? -Infinity
+    const dueMs = Math.max(freeMs, dueAt(feed, place, intervals))
+    if (dueMs <= nowMs && !(overdue && overdue.sinceMs <= dueMs))
+      overdue = { feed: feed.id, sinceMs: dueMs }
+    if (freeMs > nowMs) {
+      atMs = Math.min(atMs, freeMs)
+      continue
+    }
+    if (place.hasMore) {
+      const sinceMs = place.askedAtMs ?? -Infinity
+      if (!(more && more.sinceMs <= sinceMs)) more = { feed: feed.id, sinceMs }
+      continue
+    }
+    const readyMs = feed.everyMs === undefined ? readAt(place) + budget.floorMs : dueMs
+    if (readyMs > nowMs) {
+      atMs = Math.min(atMs, readyMs)
+      continue
+    }
+    const index = indexOf(place, fleet, nowMs)
+    if (!(best && best.index >= index)) best = { feed: feed.id, index }
+  }
+  if (overdue) return { feed: overdue.feed, why: 'overdue' }
+  if (more) return { feed: more.feed, why: 'more' }
+  return best ? { feed: best.feed, why: 'rate' } : { atMs }
+}
+
+/** Weight × rate × age²: what one request to the feed saves in waiting, but for a constant. */
+function indexOf(place: FeedPlace, fleet: FleetPlace, nowMs: number): number {
+  const ageSeconds = (nowMs - readAt(place)) / 1000
+  return weightOf(place) * rateOf(place, fleet) * ageSeconds * ageSeconds
+}
+
+/** New events a second that are expected of a feed. */
+export function rateOf({ events, watchedSeconds }: FeedPlace, fleet: FleetPlace): number {
+  const prior = priorSeconds * fanoOf(fleet)
+  const usual = priorSeconds * 10 // the lane's own mean takes over as soon as it was watched for longer
+  const mean = (usualRate * usual + fleet.events) / (usual + fleet.watchedSeconds)
+  return (mean * prior + events) / (prior + watchedSeconds)
+}
+
+/** How unevenly events arrive: 1 as by chance (Poisson), more in bursts. */
+function fanoOf({ deviation, expected }: FleetPlace): number {
+  return Math.min(mostFano, Math.max(1, (deviation + 10) / (expected + 10)))
+}
+
+/** From 1, where nothing urgent was seen, to 2, where everything was. */
+function weightOf({ events, urgent }: FeedPlace): number {
+  return 1 + urgent / (events + 3)
+}
+
+interface Intervals {
+  /** Of a feed that states nothing, ms. */
+  usualMs: number
+  areStatedKept: boolean
+}
+
+/** After how long feeds are overdue, and whether the intervals that operators state fit the budget. */
+function longestIntervals(
+  candidates: readonly Candidate[],
+  { perSecond, floorMs }: Budget,
+  nowMs: number,
+): Intervals {
+  const active = candidates.filter(({ place: { wait } }) => !(wait && wait.untilMs > nowMs))
+  const fixed = active.filter(({ feed }) => feed.everyMs !== undefined)
+  const perFixed = fixed.reduce((sum, { feed }) => sum + 1000 / (feed.everyMs ?? Infinity), 0)
+  const left = Math.max(perSecond - perFixed, perSecond / 10)
+  const ruled = active.length - fixed.length
+  const usualMs = Math.max(floorMs, (ceilingFactor * 1000 * ruled) / left)
+  const stated = active.map(({ feed }) => feed)
+  return { usualMs, areStatedKept: fitsBudget(stated, perSecond, usualMs) }
+}
+
+/** Whether so many requests a second carry all intervals that are stated, with `usualMs` for the others. */
+function fitsBudget(feeds: readonly RuledFeed[], perSecond: number, usualMs: number): boolean {
+  const needed = feeds.reduce((sum, { everyMs, longestMs = usualMs }) => {
+    return sum + 1000 / (everyMs ?? Math.min(longestMs, usualMs))
+  }, 0)
+  return needed <= perSecond
+}
+
+function dueAt(
+  { everyMs, longestMs }: RuledFeed,
+  place: FeedPlace,
+  { usualMs, areStatedKept }: Intervals,
+): number {
+  const sinceMs = place.hasMore ? place.askedAtMs : place.readAtMs
+  if (sinceMs === undefined) return -Infinity
+  if (everyMs !== undefined) return (place.askedAtMs ?? 0) + (place.hasMore ? usualMs : everyMs)
+  const longest = areStatedKept ? Math.min(longestMs ?? Infinity, usualMs) : usualMs
+  return sinceMs + longest
+}
+
+function readAt({ readAtMs = 0 }: FeedPlace): number {
+  return readAtMs
+}
+
+/** A page as the rule counts it. */
+export interface ReadPage {
+  /** When its request was sent, ms. */
+  askedAtMs: number
+  newEvents: number
+  /** Of the new ones, those that are critical or high. */
+  urgentEvents: number
+  hasMore: boolean
+  /** Its events say nothing of the feed's rate: the first scan of what was there before. */
+  isBacklog: boolean
+}
+
+/** Notes a page that was taken in. Changes `place` and `fleet`. */
+export function notePage(place: FeedPlace, fleet: FleetPlace, page: ReadPage): void {
+  const { askedAtMs, newEvents, urgentEvents, hasMore, isBacklog } = page
+  Object.assign(place, { askedAtMs, hasMore, wait: undefined, failures: 0 })
+  if (!isBacklog && place.readAtMs !== undefined) {
+    place.events += newEvents
+    place.urgent += urgentEvents
+    place.sinceRead += newEvents
+  }
+  if (hasMore) return
+  if (place.readAtMs !== undefined) countSpan(place, fleet, askedAtMs)
+  place.readAtMs = askedAtMs
+  place.sinceRead = 0
+}
+
+/** From one end of the feed to the next. */
+function countSpan(place: FeedPlace, fleet: FleetPlace, atMs: number): void {
+  const spanMs = Math.max(0, atMs - readAt(place))
+  const seconds = spanMs / 1000
+  forgetFleet(fleet, atMs)
+  const expected = rateOf(place, fleet) * seconds
+  fleet.events += place.sinceRead
+  fleet.watchedSeconds += seconds
+  fleet.expected += expected
+  fleet.deviation += (place.sinceRead - expected) ** 2
+  place.watchedSeconds += seconds
+  const kept = Math.exp(-spanMs / forgetMs)
+  place.events *= kept
+  place.urgent *= kept
+  place.watchedSeconds *= kept
+  place.intervalMs = place.intervalMs === undefined ? spanMs : 0.8 * place.intervalMs + 0.2 * spanMs
+}
+
+function forgetFleet(fleet: FleetPlace, atMs: number): void {
+  const kept = Math.exp(-Math.max(0, atMs - fleet.atMs) / fleetForgetMs)
+  fleet.events *= kept
+  fleet.watchedSeconds *= kept
+  fleet.expected *= kept
+  fleet.deviation *= kept
+  fleet.atMs = Math.max(fleet.atMs, atMs)
+}
+
+/** The share of a tier that feeds use after 429s: `value` at `atMs`, and it grows from there. */
+export interface Share {
+  value: number
+  atMs: number
+}
+
+const leastShare = 0.05
+const regainedPerMs = 0.01 / 60_000
+
+/** The share now: a hundredth more with every minute, up to what is configured. */
+export function shareAt(share: Share | undefined, configured: number, nowMs: number): number {
+  if (!share) return configured
+  const grown = share.value + Math.max(0, nowMs - share.atMs) * regainedPerMs
+  return Math.min(configured, Math.max(leastShare, grown))
+}
+
+/** After a pause by a 429. */
+export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
+  const value = Math.min(configured, Math.max(leastShare, shareAt(share, configured, nowMs) / 2))
+  return { value, atMs: nowMs }
+}

@@ -1,0 +1,185 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  chooseNext,
+  halveShare,
+  newFleet,
+  newPlace,
+  notePage,
+  rateOf,
+  shareAt,
+  type Candidate,
+  type FeedPlace,
+  type RuledFeed,
+} from '../../../src/feeds/next-feed.ts'
+
+const budget = { perSecond: 1, floorMs: 5_000 }
+const nowMs = 1_000_000
+
+function candidate(feed: RuledFeed, place: Partial<FeedPlace> = {}): Candidate {
+  return { feed, place: { ...newPlace(), readAtMs: nowMs - 6_000, ...place } }
+}
+
+function choose(candidates: Candidate[], at = nowMs, given = budget) {
+  return chooseNext(candidates, newFleet(0), given, at)
+}
+
+/** So many quiet feeds that nothing is overdue for a long time. */
+function crowd(count: number): Candidate[] {
+  return Array.from({ length: count }, (_none, at) => candidate({ id: `quiet-${at}` }))
+}
+
+describe('which feed is read next', () => {
+  test('one that was never read goes first', () => {
+    const fresh = candidate({ id: 'new' }, { readAtMs: undefined })
+    expect(choose([...crowd(20), fresh])).toEqual({ feed: 'new', why: 'overdue' })
+  })
+
+  test('of two that wait equally long, the one that shows more events, or more urgent ones', () => {
+    const busy = { events: 50, watchedSeconds: 7_200 }
+    expect(choose([...crowd(20), candidate({ id: 'busy' }, busy)])).toEqual({
+      feed: 'busy',
+      why: 'rate',
+    })
+    const urgent = candidate({ id: 'urgent' }, { ...busy, urgent: 50 })
+    expect(choose([...crowd(20), candidate({ id: 'busy' }, busy), urgent])).toMatchObject({
+      feed: 'urgent',
+    })
+  })
+
+  test('a feed that waited for one and a half rounds goes before one with more pages or more events', () => {
+    const late = candidate({ id: 'late' }, { readAtMs: nowMs - 34_000 })
+    const busy = candidate({ id: 'busy' }, { events: 500, watchedSeconds: 7_200 })
+    const more = candidate({ id: 'more' }, { hasMore: true, askedAtMs: nowMs - 1_000 })
+    expect(choose([...crowd(19), busy, more, late])).toEqual({ feed: 'late', why: 'overdue' })
+    expect(choose([...crowd(19), busy, more])).toEqual({ feed: 'more', why: 'more' })
+  })
+
+  test('feeds with more pages take turns, and one of them does not hold up the others for ever', () => {
+    const [first, second] = [2_000, 1_000].map((ago) =>
+      candidate({ id: `after ${ago}` }, { hasMore: true, askedAtMs: nowMs - ago, readAtMs: 0 }),
+    )
+    expect(choose([second!, first!])).toEqual({ feed: 'after 2000', why: 'more' })
+  })
+
+  test('no feed is read sooner than the floor, and then at once', () => {
+    const feeds = [candidate({ id: 'a' }), candidate({ id: 'b' }, { readAtMs: nowMs - 4_000 })]
+    const fast = { perSecond: 10, floorMs: 7_000 }
+    expect(choose(feeds, nowMs, fast)).toEqual({ atMs: nowMs + 1_000 })
+    expect(choose(feeds, nowMs + 1_000, fast)).toMatchObject({ feed: 'a' })
+  })
+
+  test('a stated interval holds where all stated ones fit, and nobody is favoured where they do not', () => {
+    const hurried = (count: number): Candidate[] =>
+      Array.from({ length: count }, (_none, at) =>
+        candidate({ id: `hurried-${at}`, longestMs: 10_000 }, { readAtMs: nowMs - 11_000 }),
+      )
+    const busy = candidate({ id: 'busy' }, { events: 5_000, watchedSeconds: 7_200 })
+    expect(choose([...crowd(20), busy, ...hurried(1)])).toMatchObject({ why: 'overdue' })
+    expect(choose([...crowd(20), busy, ...hurried(9)])).toEqual({ feed: 'busy', why: 'rate' })
+  })
+
+  test('a feed with a fixed interval is read when it has passed, never sooner', () => {
+    const fixed = { id: 'fixed', everyMs: 3_600_000 }
+    const asked = candidate(fixed, { readAtMs: nowMs - 3_599_000, askedAtMs: nowMs - 3_599_000 })
+    expect(choose([asked])).toEqual({ atMs: nowMs + 1_000 })
+    expect(choose([...crowd(20), asked], nowMs + 1_000)).toEqual({ feed: 'fixed', why: 'overdue' })
+  })
+
+  test('a feed that waits is left alone until its time', () => {
+    const wait = { untilMs: nowMs + 30_000, why: 'the service does not answer' }
+    const failing = candidate({ id: 'failing' }, { wait, readAtMs: 0 })
+    expect(choose([failing])).toEqual({ atMs: nowMs + 30_000 })
+    expect(choose([failing, ...crowd(1)])).toMatchObject({ feed: 'quiet-0' })
+    expect(choose([failing], nowMs + 30_000)).toEqual({ feed: 'failing', why: 'overdue' })
+  })
+
+  test('whatever is known of the feeds, one of them is chosen, or a later time', () => {
+    const place = fc.record({
+      readAtMs: fc.option(fc.integer({ min: 0, max: nowMs }), { nil: undefined }),
+      askedAtMs: fc.option(fc.integer({ min: 0, max: nowMs }), { nil: undefined }),
+      hasMore: fc.boolean(),
+      events: fc.nat({ max: 10_000 }),
+      watchedSeconds: fc.nat({ max: 7_200 }),
+      wait: fc.option(
+        fc.record({ untilMs: fc.integer({ min: 0, max: 2 * nowMs }), why: fc.constant('x') }),
+        { nil: undefined },
+      ),
+    })
+    const feed = fc.record({
+      everyMs: fc.option(fc.integer({ min: 5_000, max: nowMs }), { nil: undefined }),
+      longestMs: fc.option(fc.integer({ min: 5_000, max: nowMs }), { nil: undefined }),
+    })
+    fc.assert(
+      fc.property(fc.array(fc.tuple(feed, place), { maxLength: 20 }), (given) => {
+        const candidates = given.map(([one, known], at) =>
+          candidate({ id: String(at), ...one }, known),
+        )
+        const choice = choose(candidates)
+        const chosen = 'feed' in choice ? candidates[Number(choice.feed)]?.place : undefined
+        const freeMs = 'feed' in choice ? (chosen?.wait?.untilMs ?? 0) : nowMs - 1
+        expect(freeMs).toBeLessThanOrEqual(nowMs)
+        expect('feed' in choice || choice.atMs > nowMs).toBe(true)
+      }),
+    )
+  })
+})
+
+describe('the rate of a feed', () => {
+  const page = { newEvents: 0, urgentEvents: 0, hasMore: false, isBacklog: false }
+
+  test('is the mean of the lane while little was seen, and its own after hours; it forgets', () => {
+    const fleet = newFleet(0)
+    const place = newPlace()
+    for (let at = 0; at <= 6 * 3_600_000; at += 60_000)
+      notePage(place, fleet, { ...page, askedAtMs: at, newEvents: 3 })
+    expect(rateOf(place, fleet)).toBeCloseTo(0.05, 2)
+    expect(rateOf(newPlace(), fleet)).toBeGreaterThan(0.02)
+    for (let at = 6 * 3_600_000; at <= 12 * 3_600_000; at += 60_000)
+      notePage(place, fleet, { ...page, askedAtMs: at })
+    expect(rateOf(place, fleet)).toBeLessThan(0.01)
+  })
+
+  test('what was there before the first end says nothing of it, nor does a backlog', () => {
+    const [known, fleet] = [newPlace(), newFleet(0)]
+    notePage(known, fleet, { ...page, askedAtMs: 0, newEvents: 10, hasMore: true })
+    notePage(known, fleet, { ...page, askedAtMs: 1_000, newEvents: 10 })
+    notePage(known, fleet, { ...page, askedAtMs: 9_000, newEvents: 10, isBacklog: true })
+    expect(known.events).toBe(0)
+    expect(fleet.events).toBe(0)
+  })
+
+  test('pages of one run count as one look, however many they are', () => {
+    const [place, fleet] = [newPlace(), newFleet(0)]
+    notePage(place, fleet, { ...page, askedAtMs: 0 })
+    notePage(place, fleet, { ...page, askedAtMs: 60_000, newEvents: 10, hasMore: true })
+    expect(place).toMatchObject({ hasMore: true, readAtMs: 0, watchedSeconds: 0 })
+    notePage(place, fleet, { ...page, askedAtMs: 61_000, newEvents: 2 })
+    expect(place).toMatchObject({ hasMore: false, readAtMs: 61_000, intervalMs: 61_000 })
+    expect(fleet).toMatchObject({ events: 12, watchedSeconds: 61 })
+  })
+
+  test('the mean of the lane weighs more where events come in bursts', () => {
+    const calm = newFleet(0)
+    const wild = { ...calm, deviation: 1_000, expected: 50 }
+    const place = { ...newPlace(), events: 100, watchedSeconds: 3_600 }
+    expect(rateOf(place, wild)).toBeLessThan(rateOf(place, calm) / 2)
+  })
+})
+
+describe('the share of the limit', () => {
+  test('halves, not below a twentieth, and comes back by a hundredth a minute', () => {
+    const halved = halveShare(undefined, 0.7, 0)
+    expect(shareAt(halved, 0.7, 0)).toBeCloseTo(0.35)
+    expect(shareAt(halved, 0.7, 600_000)).toBeCloseTo(0.45)
+    expect(shareAt(halved, 0.7, 3_600_000)).toBe(0.7)
+    let share = halved
+    for (let times = 0; times < 10; times += 1) share = halveShare(share, 0.7, 0)
+    expect(shareAt(share, 0.7, 0)).toBe(0.05)
+  })
+
+  test('is never above what is configured, be that less than a twentieth', () => {
+    expect(shareAt(halveShare(undefined, 0.02, 0), 0.02, 0)).toBe(0.02)
+    expect(shareAt({ value: 0.7, atMs: 0 }, 0.3, 0)).toBe(0.3)
+  })
+})

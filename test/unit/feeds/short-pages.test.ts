@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { createShortPages } from '../../../src/feeds/short-pages.ts'
+
+function learned(times = 3) {
+  const pages = createShortPages()
+  for (let time = 0; time < times; time += 1) pages.noteFollowing('events', 'nothing')
+  return pages
+}
+
+test('a short page is the end once an empty page has followed three times, of that endpoint alone', () => {
+  expect(learned(2).isEnd('events')).toBe(false)
+  expect(learned().isEnd('events')).toBe(true)
+  expect(learned().isEnd('tenant_events')).toBe(false)
+})
+
+test('one in twenty is followed all the same', () => {
+  const pages = learned()
+  const ends = Array.from({ length: 100 }, () => pages.isEnd('events'))
+  expect(ends.filter((isEnd) => !isEnd)).toHaveLength(5)
+})
+
+test('items that were there before are a surprise that unlearns it; newer ones say nothing', () => {
+  const pages = learned()
+  pages.noteFollowing('events', 'newer')
+  expect(pages.isEnd('events')).toBe(true)
+  pages.noteFollowing('events', 'older')
+  expect(pages.isEnd('events')).toBe(false)
+})
