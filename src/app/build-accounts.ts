@@ -7,8 +7,6 @@ import { randomUUID } from 'node:crypto'
 import {
   countPending,
   likeness,
-  lookForAccounts,
-  lookPauseMs,
   noteConfigured,
   noteFacts,
   openLeftBooks,
@@ -18,6 +16,7 @@ import {
   type AccountFacts,
 } from '../ledger/accounts.ts'
 import { openBook, type Book } from '../ledger/book.ts'
+import { lookOnce, lookPauseMs } from '../store/first-look.ts'
 import { ServiceError } from '../service/service-error.ts'
 import { claimLead } from '../ledger/lead-book.ts'
 import { createCredentials } from '../service/tokens/credentials.ts'
@@ -135,11 +134,11 @@ export function buildAccountWatch(shared: Shared): AccountWatch {
   let isLooked = false
   const waiting = new Set<string>()
 
-  /** Accounts of an older version, which registered none. */
+  /** What an older version left: accounts that it did not register, records without an index. */
   async function look(signal: AbortSignal, alive: () => void): Promise<void> {
     if (isLooked || !generation.isActive) return
     let steps = 0
-    isLooked = await lookForAccounts(shared, {
+    isLooked = await lookOnce(shared, {
       holder,
       async mayGoOn() {
         alive()

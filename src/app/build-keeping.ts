@@ -1,11 +1,11 @@
-import { createKeeper, type Keeper } from '../keeping/keeper.ts'
 import { createProofSchedule, type ProofSchedule } from '../proof/proof-schedule.ts'
+import { createRetention, type Retention } from '../store/retention.ts'
 import type { Shared } from './shared.ts'
 
 /** What looks after the ledger as a whole: that it adds up, and that it stays within its size. */
 export interface KeepingParts {
   proofs: ProofSchedule
-  keeper: Keeper
+  retention: Retention
 }
 
 export function buildKeeping(shared: Shared): KeepingParts {
@@ -13,7 +13,7 @@ export function buildKeeping(shared: Shared): KeepingParts {
   const isActive = (): boolean => shared.generation.isActive
   return {
     proofs: createProofSchedule({ ...shared, isActive }),
-    keeper: createKeeper({
+    retention: createRetention({
       ...shared,
       maxBytes: config.ledger.maxBytes,
       isActive,

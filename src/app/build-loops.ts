@@ -24,7 +24,7 @@ type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 export function buildLoops(
   { redis, clock, logger, timings }: Shared,
   { reconciler, silences, collecting, relief }: DeliveryParts,
-  { accounts, feedJobs, audits, proofs, keeper }: OtherParts,
+  { accounts, feedJobs, audits, proofs, retention }: OtherParts,
   notices: NoticeParts | undefined,
 ): NamedLoop[] {
   function named(name: string, everyMs: number, work: Work): NamedLoop {
@@ -44,7 +44,9 @@ export function buildLoops(
     named('ledger audits', timings.housekeepingMs, (signal, alive) =>
       proofs.proveOnce(signal, alive),
     ),
-    named('retention', timings.housekeepingMs, (signal, alive) => keeper.keepOnce(signal, alive)),
+    named('retention', timings.housekeepingMs, (signal, alive) =>
+      retention.retainOnce(signal, alive),
+    ),
     ...(notices ? [named('notices', timings.housekeepingMs, () => notices.lookOnce())] : []),
   ]
 }

@@ -7,7 +7,7 @@ import { readsAll } from '../feeds/walk.ts'
 import { setSharedGauges } from '../http/shared-gauges.ts'
 import type { HttpConfig } from '../http/config.ts'
 import type { RedisWatch } from '../redis/watch.ts'
-import { readKeepingNote } from '../keeping/keeping-log.ts'
+import { readRetentionNote } from '../store/retention.ts'
 import { readProofNote } from '../proof/proof-log.ts'
 import { readQuota } from '../service/quota.ts'
 import { readCanary } from '../notices/canary.ts'
@@ -78,7 +78,7 @@ async function refresh({ shared, service, engine }: Setup): Promise<void> {
     silencesActive: silencesActive(engine, nowMs),
     audits: await readAuditNotes(redis, keys),
     proof: await readProofNote(redis, keys),
-    keptBytes: (await readKeepingNote(redis, keys))?.bytes,
+    keptBytes: (await readRetentionNote(redis, keys))?.bytes,
     canaries: config.canary === undefined ? {} : await readCanary(redis, keys),
   })
 }

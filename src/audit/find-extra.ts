@@ -1,5 +1,6 @@
 import type { Book } from '../ledger/book.ts'
 import { readPayloads, scanRecords, type LedgerRecord } from '../ledger/records.ts'
+import { clocksDifferMs } from '../ledger/trimmed.ts'
 import type { AuditWindow, Extra } from './finding.ts'
 
 interface Searched extends AuditWindow {
@@ -11,8 +12,8 @@ interface Searched extends AuditWindow {
 const atOnce = 200
 
 /**
- * Events of the window that the ledger has from the feed and the service did not show: by a scan of the
- * records, as far back as payloads are kept. People may have ignored them, or the service took them back.
+ * Events of the window that the ledger has from the feed and the service did not show, as far back as payloads
+ * are kept: nothing is settled before it was created. People may have ignored them, or the service took them back.
  */
 export async function findExtra(
   book: Book,
@@ -25,7 +26,7 @@ export async function findExtra(
     for (const one of await withinWindow(book, searched, waiting)) extra.set(one.uid, one)
     waiting = []
   }
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanRecords(book, searched.fromMs - clocksDifferMs)) {
     if (shown.has(record.uid) || record.firstSeenMs >= searched.begunMs) continue
     if (!record.sightings.some(({ feed }) => feed === searched.feed)) continue
     waiting.push(record)

@@ -27,7 +27,7 @@ import { askFirst } from './ask-first.ts'
 import { CommandError, findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
-import { redisNow, withLedger, type OpenLedger } from './open-ledger.ts'
+import { needIndex, redisNow, withLedger, type OpenLedger } from './open-ledger.ts'
 import { operatorName, type ByOption } from './operator.ts'
 import { counted } from './words.ts'
 
@@ -68,6 +68,7 @@ export async function discardAccount(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const done = await withLedger(config, async (ledger) => {
+    await needIndex(context, ledger)
     await findLeft(ledger, config, account)
     const { redis, keys } = ledger
     const book = await reopenBook({ redis, keys, account, config: config.ledger })

@@ -1,23 +1,14 @@
 /** `accounts`: every account that ever took something in, also those that left the configuration. */
-import { randomUUID } from 'node:crypto'
 import { Command } from 'commander'
 import { findNew, findRenames, renameInWords, type Rename } from '../app/build-accounts.ts'
 import { leftBooks } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
-import {
-  isLookDone,
-  lookForAccounts,
-  lookPauseMs,
-  readAccounts,
-  readHoldings,
-  type AccountEntry,
-  type Holdings,
-} from '../ledger/accounts.ts'
+import { readAccounts, readHoldings, type AccountEntry, type Holdings } from '../ledger/accounts.ts'
 import { reopenBook } from '../ledger/book.ts'
 import { discardAccount, type DiscardOptions } from './accounts-discard.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { withLedger, type OpenLedger } from './open-ledger.ts'
+import { lookFirst, withLedger, type OpenLedger } from './open-ledger.ts'
 import { addByOption } from './operator.ts'
 import { pendingInWords } from './sinks-list.ts'
 import { counted, harmless, isoTime, timeInWords } from './words.ts'
@@ -48,31 +39,16 @@ interface AccountReport {
 
 async function listAccounts(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  await withLedger(config, (ledger) => lookOnce(context, ledger))
+  if (!(await withLedger(config, (ledger) => lookFirst(context, ledger)))) {
+    context.terminal.complain(
+      'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
+    )
+  }
   const reports = await withLedger(config, (ledger) => reportAccounts(ledger, config))
   print(context, options, {
     json: reports.map((report) => accountJson(report, config)),
     lines: () => reports.flatMap((report) => accountLines(context, report)),
   })
-}
-
-/** What an older version left is found by a running daemon, or here if there was none yet. */
-async function lookOnce({ terminal, clock, stop }: Context, ledger: OpenLedger): Promise<void> {
-  if (await isLookDone(ledger)) return
-  terminal.progress('looking for accounts that left before accounts were registered')
-  const isDone = await lookForAccounts(ledger, {
-    holder: randomUUID(),
-    async mayGoOn() {
-      await clock.sleep(lookPauseMs, stop)
-      return !stop.aborted
-    },
-  })
-  terminal.progress('')
-  if (!isDone && !stop.aborted) {
-    terminal.complain(
-      'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
-    )
-  }
 }
 
 async function reportAccounts(ledger: OpenLedger, config: Config): Promise<AccountReport[]> {

@@ -14,12 +14,13 @@ import { counted, harmless, isoTime, timeInWords } from './words.ts'
 const shownFindings = 50
 
 export function ledgerJson(proof: BookProof): Record<string, unknown> {
-  const { account, atMs, records, accounting, stranded, dangling, hasMore } = proof
+  const { account, atMs, records, unfiled, accounting, stranded, dangling, hasMore } = proof
   return {
     ledger: account,
     whole: isWhole(proof),
     at: isoTime(atMs),
     records,
+    ...(unfiled !== 0 && { unfiled }),
     feeds: Object.entries(accounting.feeds).map(([feed, counts]) => ({ feed, ...counts })),
     sinks: Object.entries(accounting.sinks).map(([sink, counts]) => ({
       sink,
@@ -46,6 +47,7 @@ export function ledgerLines(terminal: Terminal, proof: BookProof): string[] {
     `${head}: ${counted(records, 'record')} as of ${timeInWords(atMs)}, ${verdict}`,
     ...Object.entries(accounting.feeds).map(([feed, counts]) => feedLine(feed, counts)),
     ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(proof, sink, counts)),
+    ...unfiledLines(proof),
     ...stranded.slice(0, shownFindings).map(strandedLine),
     ...more(stranded.length),
     ...dangling.slice(0, shownFindings).map(danglingLine),
@@ -73,6 +75,12 @@ function offWords(unaccounted: number): string {
   return unaccounted === 0 ? '' : `, ${unaccounted} unaccounted for`
 }
 
+function unfiledLines({ unfiled }: BookProof): string[] {
+  if (unfiled === 0) return []
+  const what = unfiled > 0 ? 'that were made are not in it' : 'are in it that nobody made'
+  return [`  the index of records: ${counted(Math.abs(unfiled), 'record')} ${what}`]
+}
+
 const lackWords: Record<Lack, string> = {
   due: 'nothing says when it is due',
   orphans: 'nothing would take it back with its sink',
@@ -92,11 +100,17 @@ const placeWords: Record<DanglingRef['place'], string> = {
   orphans: 'what waits for a removed sink',
   dead: 'the dead letters',
   collect: 'a collection',
+  records: 'the index of records',
+}
+
+const whyWords: Record<DanglingRef['why'], string> = {
+  gone: 'what it names is gone',
+  other_state: 'what it names does not belong there',
+  unfiled: 'the record that it names is not in the index',
 }
 
 function danglingLine({ ref, place, why }: DanglingRef): string {
-  const what = why === 'gone' ? 'is gone' : 'does not belong there'
-  return `  dangling  ${harmless(ref)}, among ${placeWords[place]}: what it names ${what}`
+  return `  dangling  ${harmless(ref)}, among ${placeWords[place]}: ${whyWords[why]}`
 }
 
 function more(count: number): string[] {

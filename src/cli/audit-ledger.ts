@@ -4,15 +4,17 @@ import type { BookProof } from '../proof/ledger-proof.ts'
 import { proveLedger } from '../proof/prove-ledger.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Context } from './context.ts'
-import type { OpenLedger } from './open-ledger.ts'
+import { needIndex, type OpenLedger } from './open-ledger.ts'
 import { counted } from './words.ts'
 
 /** Looks at the ledger as a whole, and leaves for the metrics what it found. */
 export async function auditLedger(
-  { terminal, stop }: Context,
+  context: Context,
   ledger: OpenLedger,
   hash: string,
 ): Promise<BookProof[]> {
+  await needIndex(context, ledger)
+  const { terminal, stop } = context
   const steps = proveLedger(ledger.books)
   try {
     for (;;) {

@@ -46,7 +46,7 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
   const by = `resent by ${operatorName(context, options) ?? 'an operator'}`
   const { counts, gone } = await withLedger(config, async (ledger) => {
     const sinceMs = parseMoment(options.since, await redisNow(ledger))
-    const found = await gatherItems(context, ledger.books, (book) =>
+    const found = await gatherItems(context, ledger, (book) =>
       choose(book, { ...options, sink: name, sinceMs }),
     )
     const items = found.filter(({ item }) => known.has(item.destination)).toSorted(bySeverity)

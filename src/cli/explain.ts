@@ -19,7 +19,7 @@ import { aboutEvent, headLines, linkLines } from './about.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { destinationLabels, type DestinationLabels } from './destination-labels.ts'
-import { findBook, withLedger } from './open-ledger.ts'
+import { findBook, needIndex, withLedger } from './open-ledger.ts'
 import { findQuarantined, type Quarantined } from '../ledger/quarantine.ts'
 import { stateInWords, storyJson, storyLines } from './story.ts'
 import { counted, harmless, isoTime, timeInWords } from './words.ts'
@@ -125,6 +125,7 @@ async function explainDelivery(
   const { config } = loadConfigFile(context, options.config)
   const found = await withLedger(config, async (ledger) => {
     const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
+    await needIndex(context, ledger)
     const events: Delivered[] = []
     for (const book of asked) {
       for await (const { record, item } of itemsOfDelivery(book, id)) {

@@ -1,4 +1,5 @@
 /** Opens the ledger for one command: at once or not at all, and whatever Redis' safety. */
+import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { openLeftBooks } from '../ledger/accounts.ts'
 import { openBook, type Book } from '../ledger/book.ts'
@@ -9,10 +10,12 @@ import { holdRedis } from '../redis/embedded/embedded-redis.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
 import { claimSchema } from '../redis/safety.ts'
 import { keyOf, placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
+import { isLookDone, lookOnce, lookPauseMs } from '../store/first-look.ts'
+import { isIndexed } from '../store/record-index.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
-import { findNamed } from './command-error.ts'
-import { quiet } from './context.ts'
+import { CommandError, findNamed } from './command-error.ts'
+import { quiet, type Context } from './context.ts'
 
 export interface OpenLedger {
   redis: Redis
@@ -41,6 +44,38 @@ export async function withLedger<Result>(
     books.push(...(await openLeftBooks({ redis, keys, config: config.ledger }, configured)))
     return work({ redis, keys, books })
   })
+}
+
+/**
+ * What an older version left, accounts and records without an index, is found by a running daemon, or here
+ * if there was none yet. Resolves with whether it is: not while a daemon looks.
+ */
+export async function lookFirst(
+  { terminal, clock, stop }: Context,
+  ledger: OpenLedger,
+): Promise<boolean> {
+  if (await isLookDone(ledger)) return true
+  terminal.progress('looking through what an older version left')
+  const isDone = await lookOnce(ledger, {
+    holder: randomUUID(),
+    async mayGoOn() {
+      await clock.sleep(lookPauseMs, stop)
+      return !stop.aborted
+    },
+  })
+  terminal.progress('')
+  stop.throwIfAborted()
+  return isDone
+}
+
+/** For what reads the books through their index of records. Throws CommandError while it is not whole. */
+export async function needIndex(context: Context, ledger: OpenLedger): Promise<void> {
+  const indexed = await Promise.all(ledger.books.map(isIndexed))
+  if (indexed.every(Boolean) || (await lookFirst(context, ledger))) return
+  throw new CommandError(
+    'refused',
+    'a running daemon still looks through what an older version left, and not all events are found yet; ask again in a few minutes',
+  )
 }
 
 /** Of an account that the configuration has. */

@@ -2,6 +2,7 @@
 import type { Book } from '../ledger/book.ts'
 import type { Movable, PlacedItem, Redirected } from '../ledger/redirect.ts'
 import type { Context } from './context.ts'
+import { needIndex, type OpenLedger } from './open-ledger.ts'
 import { harmless } from './words.ts'
 
 /** An item and where it is; small, because there may be a hundred thousand. */
@@ -17,12 +18,14 @@ const worthProgress = 100
 
 /** Everything that `placed` finds in the books, with progress. */
 export async function gatherItems(
-  { terminal }: Context,
-  books: readonly Book[],
+  context: Context,
+  ledger: OpenLedger,
   placed: (book: Book) => AsyncIterable<PlacedItem>,
 ): Promise<BookedItem[]> {
+  await needIndex(context, ledger)
+  const { terminal } = context
   const found: BookedItem[] = []
-  for (const book of books) {
+  for (const book of ledger.books) {
     for await (const { ref, record, item } of placed(book)) {
       const { severity, state, destination } = item
       found.push({ book, ref, record: { uid: record.uid }, item: { severity, state, destination } })

@@ -155,6 +155,6 @@ function newId(): string {
 
 function effectInWords({ events, matching }: MatchedLately): string {
   if (events === null)
-    return 'what it would have silenced was not counted: too many events are kept'
+    return 'what it would have silenced was not counted: too many events are kept, or not all are found yet after an upgrade'
   return `of the ${counted(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
 }

@@ -93,7 +93,7 @@ async function settlePending(
   const { config, sink } = settling
   const counts = await withLedger(config, async (ledger) => {
     await findSink(ledger, config, sink)
-    const items = await gatherItems(context, ledger.books, (book) => pendingItems(book, sink))
+    const items = await gatherItems(context, ledger, (book) => pendingItems(book, sink))
     if (items.length > 0 && !options.yes) {
       const states = tallyInWords(items.map(({ item }) => item.state))
       await askFirst(context, settling.said(counted(items.length, 'pending item'), states))

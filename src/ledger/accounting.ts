@@ -3,7 +3,7 @@
  * (which the scripts keep) agree with a scan of the records themselves.
  */
 import type { Book } from './book.ts'
-import { pendingStates, scanRecords } from './records.ts'
+import { pendingStates, scanPendingRecords } from './records.ts'
 
 export interface FeedAccount {
   fetched: number
@@ -43,15 +43,28 @@ export async function readAccounting(book: Book): Promise<Accounting> {
   return accountingOf(Object.entries(await book.redis.hgetall(book.key('counters'))))
 }
 
-/** The same, and when it was so: Redis' clock, ms. */
-export async function readAccountingAt(
-  book: Book,
-): Promise<{ atMs: number; accounting: Accounting }> {
-  const [atMs, ...texts] = (await book.run('read-counters')) as [number, ...string[]]
+export interface AccountingAt {
+  /** By Redis' clock. */
+  atMs: number
+  accounting: Accounting
+  /** How many records the index has. */
+  records: number
+  /** How many it should have more: records that were made and not dropped since; 0, or there is a defect. */
+  unfiled: number
+}
+
+/** The same, and the size of the index of records at the same instant. */
+export async function readAccountingAt(book: Book): Promise<AccountingAt> {
+  const [atMs, records, ...texts] = (await book.run('read-counters')) as [
+    number,
+    number,
+    ...string[],
+  ]
   const fields = texts.flatMap((field, i): [string, string][] =>
     i % 2 === 0 ? [[field, texts[i + 1] ?? '0']] : [],
   )
-  return { atMs, accounting: accountingOf(fields) }
+  const made = Number(new Map(fields).get('records') ?? 0)
+  return { atMs, records, unfiled: made - records, accounting: accountingOf(fields) }
 }
 
 function accountingOf(counters: Iterable<[string, string]>): Accounting {
@@ -77,12 +90,12 @@ export function pendingOf(sink: SinkAccount): number {
 }
 
 /**
- * Pending items as the records themselves show them, by sink: a scan of the whole book. What differs
+ * Pending items as the records themselves show them, by sink: all pending records are read. What differs
  * from the counters is an item that a counter lost or invented.
  */
 export async function scanPending(book: Book): Promise<Record<string, number>> {
   const found = byName<number>()
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanPendingRecords(book)) {
     for (const item of record.items) {
       const isPending = (pendingStates as readonly string[]).includes(item.state)
       if (isPending) found[item.sink] = (found[item.sink] ?? 0) + 1

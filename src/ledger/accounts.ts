@@ -4,8 +4,7 @@
  */
 import { ownFeed } from '../events/own-feed.ts'
 import type { Keys } from '../redis/keys.ts'
-import { holdLease, releaseLease } from '../redis/lease.ts'
-import { masterIds, scanKeys, scanNode, type MasterId } from '../redis/nodes.ts'
+import { scanKeys } from '../redis/nodes.ts'
 import type { Redis } from '../redis/connection.ts'
 import { pendingOf, readAccounting } from './accounting.ts'
 import { reopenBook, type Book, type BookOptions } from './book.ts'
@@ -211,65 +210,4 @@ export async function removeLedger(
   await redis.del(keys.shared('quota', account))
   await forgetAccount(place, account)
   return true
-}
-
-/** How long one that no longer says so is believed to look, ms. */
-const lookLeaseMs = 60_000
-
-/** Names that one step of the look asks Redis for, and the pause after it, ms: others use this Redis, too. */
-const lookStep = 1_000
-export const lookPauseMs = 20
-
-/**
- * Registers the accounts that left before accounts were registered: one look at all keys, ever. It is made
- * in steps and goes on where it was broken off, unless that node was restarted meanwhile. Resolves with
- * whether it is done; false: another process is at it, or `mayGoOn` said no.
- */
-export async function lookForAccounts(
-  place: Place,
-  { holder, mayGoOn }: { holder: string; mayGoOn: () => Promise<boolean> },
-): Promise<boolean> {
-  const { redis, keys } = place
-  if (await isLookDone(place)) return true
-  const lease = keys.shared('accounts-looking')
-  const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: lookLeaseMs })
-  if (!(await hold())) return false
-  try {
-    for (const node of await masterIds(redis)) {
-      if (!(await lookThrough(place, node, async () => (await mayGoOn()) && hold()))) return false
-    }
-    await redis.hset(keys.shared('accounts-look'), 'done', await timeOf(redis))
-    return true
-  } finally {
-    await releaseLease(redis, lease, holder)
-  }
-}
-
-export async function isLookDone({ redis, keys }: Place): Promise<boolean> {
-  return (await redis.hexists(keys.shared('accounts-look'), 'done')) === 1
-}
-
-async function lookThrough(
-  { redis, keys }: Place,
-  { name, run, node }: MasterId,
-  mayGoOn: () => Promise<boolean>,
-): Promise<boolean> {
-  const look = keys.shared('accounts-look')
-  const [before, from] = ((await redis.hget(look, name)) ?? '').split(' ')
-  let cursor = before === run ? (from ?? '0') : '0' // a cursor means nothing to a server that was restarted
-  while (cursor !== 'end') {
-    const step = await scanNode(node, keys.account('*', 'mark-key'), { cursor, count: lookStep })
-    for (const key of step.names) await registerFound({ redis, keys }, key)
-    cursor = step.cursor === '0' ? 'end' : step.cursor
-    await redis.hset(look, name, `${run} ${cursor}`)
-    if (cursor !== 'end' && !(await mayGoOn())) return false
-  }
-  return true
-}
-
-/** What an older version wrote; the pattern may match a key that is nobody's account. */
-async function registerFound({ redis, keys }: Place, key: string): Promise<void> {
-  const [, name] = /:([a-z][a-z0-9_-]{0,39})\}:mark-key$/.exec(key) ?? []
-  if (name === undefined || key !== keys.account(name, 'mark-key')) return
-  await redis.hsetnx(keys.shared('accounts'), `${name}|since`, await timeOf(redis))
 }

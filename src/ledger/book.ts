@@ -40,7 +40,8 @@ export interface BookOptions {
 export async function openBook(options: BookOptions): Promise<Book> {
   const { redis, keys, account } = options
   await registerAccount(options)
-  await redis.set(keys.account(account, 'mark-key'), randomBytes(32).toString('hex'), 'NX')
+  const base = keys.account(account)
+  await runScript(redis, 'open-book', [base], [randomBytes(32).toString('hex')])
   const book = await reopenBook(options)
   if (!book) throw new Error('the ledger key vanished while it was being read')
   return book

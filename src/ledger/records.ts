@@ -2,7 +2,7 @@
 import { itemId } from './digests.ts'
 import type { Book } from './book.ts'
 import type { ThreatEvent, EventDetail } from '../events/threat-event.ts'
-import { scanKeys } from '../redis/nodes.ts'
+import { walkPending, walkRecords, type IndexEntry } from '../store/record-index.ts'
 
 /** States of an item; the last five are final. */
 export type ItemState =
@@ -215,12 +215,34 @@ export async function readItems(book: Book, refs: readonly string[]): Promise<Fo
   })
 }
 
-/** Every record of the book, in no order; a scan, for audits and listings. */
-export async function* scanRecords(book: Book): AsyncGenerator<LedgerRecord> {
-  for await (const ids of scanRecordIds(book)) {
-    const texts = await book.redis.mget(ids.map((id) => book.key('rec', id)))
-    for (const [i, text] of texts.entries()) {
-      if (text) yield parseRecord(book.account, ids[i] ?? '', text)
+/** Every pending record of the book, then those settled at `sinceMs` or later; one may come twice. */
+export function scanRecords(book: Book, sinceMs = 0): AsyncGenerator<LedgerRecord> {
+  return recordsIn(book, walkRecords(book, sinceMs))
+}
+
+/** Records with items that are not final, the longest pending first. */
+export function scanPendingRecords(book: Book): AsyncGenerator<LedgerRecord> {
+  return recordsIn(book, walkPending(book))
+}
+
+async function* recordsIn(
+  book: Book,
+  pages: AsyncIterable<IndexEntry[]>,
+): AsyncGenerator<LedgerRecord> {
+  for await (const { recordId, text } of textsIn(book, pages)) {
+    yield parseRecord(book.account, recordId, text)
+  }
+}
+
+async function* textsIn(
+  book: Book,
+  pages: AsyncIterable<IndexEntry[]>,
+): AsyncGenerator<{ recordId: string; text: string }> {
+  for await (const entries of pages) {
+    const texts = await book.redis.mget(entries.map(({ recordId }) => book.key('rec', recordId)))
+    for (const [i, { recordId }] of entries.entries()) {
+      const text = texts[i]
+      if (text) yield { recordId, text }
     }
   }
 }
@@ -239,32 +261,15 @@ export async function* itemsOfDelivery(
   const isSealed = id.startsWith('b')
   const sealedIn = id.slice(1)
   const seen = new Set<string>()
-  for await (const ids of scanRecordIds(book)) {
-    const texts = await book.redis.mget(ids.map((one) => book.key('rec', one)))
-    for (const [i, text] of texts.entries()) {
-      if (!text || (isSealed && !text.includes(`"b":"${sealedIn}"`))) continue
-      const record = parseRecord(book.account, ids[i] ?? '', text)
-      const item = record.items.find((one) =>
-        isSealed ? one.sealedIn === sealedIn : one.id === id,
-      )
-      if (item === undefined || seen.has(record.recordId)) continue
-      seen.add(record.recordId)
-      yield { record, item }
-      if (!isSealed) return
-    }
+  for await (const { recordId, text } of textsIn(book, walkRecords(book))) {
+    if (isSealed && !text.includes(`"b":"${sealedIn}"`)) continue
+    const record = parseRecord(book.account, recordId, text)
+    const item = record.items.find((one) => (isSealed ? one.sealedIn === sealedIn : one.id === id))
+    if (item === undefined || seen.has(recordId)) continue
+    seen.add(recordId)
+    yield { record, item }
+    if (!isSealed) return
   }
-}
-
-/** Some hundred at a time; one may come twice. */
-export async function* scanRecordIds(book: Book): AsyncGenerator<string[]> {
-  const start = book.key('rec', '')
-  for await (const names of scanKeys(book.redis, `${escapeGlob(start)}*`)) {
-    yield names.map((name) => name.slice(start.length))
-  }
-}
-
-function escapeGlob(text: string): string {
-  return text.replaceAll(/[[\]*?\\]/g, String.raw`\$&`)
 }
 
 function parseRecord(account: string, recordId: string, text: string): LedgerRecord {

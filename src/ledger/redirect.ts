@@ -2,7 +2,13 @@
 import { severityRank } from '../events/severity.ts'
 import type { Book } from './book.ts'
 import { storedGathering, type Gathering, type MadeWork } from './collecting.ts'
-import { pendingStates, scanRecords, type Item, type LedgerRecord } from './records.ts'
+import {
+  pendingStates,
+  scanPendingRecords,
+  scanRecords,
+  type Item,
+  type LedgerRecord,
+} from './records.ts'
 
 export interface PlacedItem {
   ref: string
@@ -13,22 +19,22 @@ export interface PlacedItem {
 /** `busy`: on its way just now (or, to be resent, not settled yet); `other`: not in such a state any more. */
 export type Redirected = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
 
-/** Every item of a sink, or of all, that is not final; a scan of the whole book. */
+/** Every item of a sink, or of all, that is not final. */
 export async function* pendingItems(book: Book, sink?: string): AsyncGenerator<PlacedItem> {
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanPendingRecords(book)) {
     yield* placedIn(record, sink).filter(({ item }) =>
       (pendingStates as readonly string[]).includes(item.state),
     )
   }
 }
 
-/** Every item of a sink that ended at `sinceMs` or later and can be sent to it again; a scan of the whole book. */
+/** Every item of a sink that ended at `sinceMs` or later and can be sent to it again. */
 export async function* endedItems(
   book: Book,
   sink: string,
   sinceMs: number,
 ): AsyncGenerator<PlacedItem> {
-  for await (const record of scanRecords(book)) yield* endedOf(record, sink, sinceMs)
+  for await (const record of scanRecords(book, sinceMs)) yield* endedOf(record, sink, sinceMs)
 }
 
 /** Those of one record: what the sink accepted, or what its fallback got instead of it. */

@@ -1,7 +1,7 @@
 import type { Book } from './book.ts'
 
 /** The service's clock may be ahead of Redis' by so much: an event is then created after it was seen. */
-const clocksDifferMs = 300_000
+export const clocksDifferMs = 300_000
 
 /**
  * Events that were created before then may have been dropped to make room, ms; 0: none ever was. What was

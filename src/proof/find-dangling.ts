@@ -1,13 +1,14 @@
 import type { Book } from '../ledger/book.ts'
 import { sinksOf } from '../ledger/due.ts'
 import { parseRef } from '../ledger/refs.ts'
+import type { IndexEntry } from '../store/record-index.ts'
 import type { DanglingPlace, DanglingRef } from './ledger-proof.ts'
 
 /** References that one script looks at: it stops everybody else meanwhile. */
 const pageLength = 100
 
 interface Place {
-  place: DanglingPlace
+  place: Exclude<DanglingPlace, 'records'>
   /** Of the sink or the collection; empty where there is one for all. */
   name: string
 }
@@ -54,7 +55,20 @@ async function lookAt(
   const answer = (await book.run('find-dangling', place, name, ...refs)) as string[]
   return answer.flatMap((ref, i): DanglingRef[] => {
     if (i % 2 === 1) return []
-    const why = answer[i + 1] === 'gone' ? 'gone' : 'other_state'
-    return [{ ref, sink: parseRef(ref).sink, place, why }]
+    return [{ ref, sink: parseRef(ref).sink, place, why: answer[i + 1] as DanglingRef['why'] }]
   })
+}
+
+/** Entries of the index that have no record, or stand where it is not, each at one instant. */
+export async function findMisfiled(
+  book: Book,
+  entries: readonly IndexEntry[],
+): Promise<DanglingRef[]> {
+  const ids = entries.map(({ recordId }) => recordId)
+  const answer = (await book.run('find-misfiled', book.retention.story, ...ids)) as string[]
+  return answer.flatMap((ref, i): DanglingRef[] =>
+    i % 2 === 1
+      ? []
+      : [{ ref, sink: '', place: 'records', why: answer[i + 1] as DanglingRef['why'] }],
+  )
 }

@@ -9,6 +9,8 @@ export interface ProofNote {
   records: number
   /** By sink: how many things are wrong with it. */
   discrepancies: Record<string, number>
+  /** By account, where the next proof goes on with settled records. */
+  settledToMs?: Record<string, number>
 }
 
 export async function writeProofNote(
@@ -19,7 +21,10 @@ export async function writeProofNote(
 ): Promise<void> {
   const records = proofs.reduce((sum, proof) => sum + proof.records, 0)
   const discrepancies = discrepanciesOf(proofs)
-  const note: ProofNote = { endedAtMs: Math.floor(endedAtMs), records, discrepancies }
+  const settledToMs = Object.fromEntries(
+    proofs.map((proof) => [proof.account, proof.settledToMs] as const).filter(([, ms]) => ms > 0),
+  )
+  const note: ProofNote = { endedAtMs: Math.floor(endedAtMs), records, discrepancies, settledToMs }
   await redis.set(keys.shared('proof'), JSON.stringify(note))
 }
 

@@ -5,8 +5,15 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { isIndexed } from '../store/record-index.ts'
 import { isWhole, type BookProof } from './ledger-proof.ts'
-import { holdProof, readProofNote, releaseProof, writeProofNote } from './proof-log.ts'
+import {
+  holdProof,
+  readProofNote,
+  releaseProof,
+  writeProofNote,
+  type ProofNote,
+} from './proof-log.ts'
 import { proveLedger } from './prove-ledger.ts'
 
 export interface ProofScheduleOptions {
@@ -27,6 +34,9 @@ export interface ProofSchedule {
 /** From the end of one proof to the beginning of the next, ms. */
 export const proofEveryMs = 15 * 60_000
 
+/** Settled records of an account that one proof compares with the index; the next one goes on behind them. */
+const mostSettled = 10_000
+
 /** Between two steps of some hundred records, ms. */
 const pauseMs = 5
 
@@ -35,8 +45,13 @@ export function createProofSchedule(options: ProofScheduleOptions): ProofSchedul
   const holder = randomUUID()
 
   /** undefined: broken off. */
-  async function prove(signal: AbortSignal, alive: () => void): Promise<BookProof[] | undefined> {
-    const steps = proveLedger(books)
+  async function prove(
+    { settledToMs = {} }: Partial<ProofNote>,
+    signal: AbortSignal,
+    alive: () => void,
+  ): Promise<BookProof[] | undefined> {
+    const settledFromMs = (account: string): number => settledToMs[account] ?? 0
+    const steps = proveLedger(books, { settledFromMs, mostSettled })
     for (;;) {
       const step = await steps.next()
       if (step.done) return step.value
@@ -54,7 +69,9 @@ export function createProofSchedule(options: ProofScheduleOptions): ProofSchedul
       const isDue = Math.abs(clock.now() - (before?.endedAtMs ?? 0)) >= proofEveryMs
       if (!isDue || !isActive() || !(await holdProof(redis, keys, holder))) return
       try {
-        const proofs = await prove(signal, alive)
+        const indexed = await Promise.all(books.map(isIndexed))
+        if (!indexed.every(Boolean)) return // what is not in the index yet is not missing
+        const proofs = await prove(before ?? {}, signal, alive)
         if (!proofs) return
         await writeProofNote(redis, keys, proofs, clock.now())
         tell(options, proofs)
@@ -70,12 +87,13 @@ const logged = 20
 
 function tell({ logger }: ProofScheduleOptions, proofs: readonly BookProof[]): void {
   for (const proof of proofs) {
-    const { account, records, differences, stranded, dangling } = proof
+    const { account, records, unfiled, differences, stranded, dangling } = proof
     if (isWhole(proof)) {
       logger.info({ account, records }, 'the ledger adds up')
       continue
     }
     const found = {
+      unfiled,
       differences,
       stranded: stranded.slice(0, logged),
       dangling: dangling.slice(0, logged),

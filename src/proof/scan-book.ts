@@ -1,14 +1,19 @@
-/** One walk over a book: items counted as of the moment at which its counters were read, and pending ones looked at. */
-import { pendingOf, readAccountingAt, type Accounting } from '../ledger/accounting.ts'
+/**
+ * One walk over what is pending in a book, or was until just now: items counted as of the moment at which its
+ * counters were read, and pending ones looked at.
+ */
+import {
+  pendingOf,
+  readAccountingAt,
+  type Accounting,
+  type AccountingAt,
+} from '../ledger/accounting.ts'
 import type { Book } from '../ledger/book.ts'
 import { scanRecords } from '../ledger/records.ts'
 import type { SinkDifference } from './ledger-proof.ts'
 import { addLater, addPendingAt, isPending, offBy, type PendingTallies } from './pending-at.ts'
 
-export interface BookScan {
-  atMs: number
-  accounting: Accounting
-  records: number
+export interface BookScan extends AccountingAt {
   differences: SinkDifference[]
 }
 
@@ -23,11 +28,12 @@ export async function* scanBook(
   book: Book,
   onPending: (recordIds: string[]) => Promise<void> = () => Promise.resolve(),
 ): AsyncGenerator<number, BookScan> {
-  const { atMs, accounting } = await readAccountingAt(book)
+  const counted = await readAccountingAt(book)
+  const { atMs, accounting } = counted
   const tallies: PendingTallies = new Map()
   let records = 0
   let pending: string[] = []
-  for await (const { recordId, items } of scanRecords(book)) {
+  for await (const { recordId, items } of scanRecords(book, atMs)) {
     for (const item of items) addPendingAt(tallies, item, atMs)
     if (items.some(isPending)) pending.push(recordId)
     if (pending.length >= pageLength) await onPending(pending.splice(0))
@@ -36,7 +42,7 @@ export async function* scanBook(
   }
   await onPending(pending)
   addLater(tallies, atMs, (await readAccountingAt(book)).atMs)
-  return { atMs, accounting, records, differences: differencesIn(accounting, tallies) }
+  return { ...counted, differences: differencesIn(accounting, tallies) }
 }
 
 function differencesIn({ sinks }: Accounting, tallies: PendingTallies): SinkDifference[] {

@@ -11,7 +11,7 @@ const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
     files: ['src/feeds/*.ts', 'src/intake/*.ts'],
     but: ['src/feeds/*config*.ts', 'src/feeds/{feed-jobs,item-problem}.ts'],
   },
-  ledger: { files: ['src/ledger/*.ts'], but: ['src/ledger/config.ts'] },
+  ledger: { files: ['src/ledger/*.ts', 'src/store/*.ts'], but: ['src/ledger/config.ts'] },
   scripts: { files: ['src/redis/scripts/**/*.lua'], but: [] },
   routing: {
     files: ['src/routing/*.ts'],

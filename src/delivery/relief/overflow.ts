@@ -4,6 +4,7 @@ import { pendingOf, readAccounting } from '../../ledger/accounting.ts'
 import type { Book } from '../../ledger/book.ts'
 import { overflowItems } from '../../ledger/collecting.ts'
 import { pendingItems } from '../../ledger/redirect.ts'
+import { isIndexed } from '../../store/record-index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Diverter } from './diverter.ts'
@@ -11,7 +12,7 @@ import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
 
 export interface Overflow {
-  /** Looks at the counters; where there are too many, at every record, and then not again for a while. */
+  /** Looks at the counters; where there are too many, at all pending records, and then not again for a while. */
   relieve(sink: ReliefSink, paging: Paging): Promise<void>
 }
 
@@ -24,7 +25,7 @@ export interface OverflowOptions {
   onOverflow: (sink: string, items: number) => void
 }
 
-/** A scan of all records of a book takes seconds. */
+/** A walk over all pending records takes seconds. */
 const betweenScansMs = 60_000
 
 const chunk = 100
@@ -46,6 +47,8 @@ export function createOverflow(options: OverflowOptions): Overflow {
       const nowMs = clock.now()
       if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? 0) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
+      // the least severe may be among those that an upgrade has not put into the index yet
+      if (!(await Promise.all(books.map(isIndexed))).every(Boolean)) return
       const least = (await findWaiting(books, sink.name, paging))
         .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
         .slice(0, excess)

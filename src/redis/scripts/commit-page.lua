@@ -43,6 +43,7 @@ local weeks = open_weeks(ask.horizon)
 local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, raised = 0 }
 local made = {}
 local fresh = {}
+local records = 0
 local has_quarantined = redis.call('EXISTS', key('quarantine-uids')) == 1
 local has_trimmed = redis.call('EXISTS', key('trimmed')) == 1
 
@@ -160,12 +161,12 @@ local function remember_inhibitor(event)
   end
 end
 
-local function keep_payload(event, record, payload, changed)
+local function keep_payload(event, record, payload, how)
   local name = key('pay', event.rid)
-  if (changed and not is_on_its_way(record)) or redis.call('EXISTS', name) == 0 then
+  if (how.changed and not is_on_its_way(record)) or redis.call('EXISTS', name) == 0 then
     redis.call('SET', name, payload)
   end
-  rest(event.rid, record, ask.retention)
+  rest(event.rid, record, ask.retention, how.is_new)
 end
 
 -- An event that waits with others and came back more severe is told once, as severe as it is now.
@@ -203,7 +204,7 @@ local function note_closed(event, record, payload)
   if record and event.cl and record.cl ~= event.cl then
     record.cl = event.cl
     save_record(event.rid, record)
-    keep_payload(event, record, payload, false)
+    keep_payload(event, record, payload, {})
   end
 end
 
@@ -288,6 +289,8 @@ local function take_in(place, event, payload)
     end
     fresh[#fresh + 1] = place
   end
+  local is_new = not record
+  records = records + (is_new and 1 or 0)
   record = record or { u = event.u, ty = event.ty, rk = event.rk, sv = event.sv, t = now, f = {}, i = {} }
   if raised then
     counts.raised = counts.raised + 1
@@ -300,7 +303,7 @@ local function take_in(place, event, payload)
   add_items(event, record)
   remember_inhibitor(event)
   save_record(event.rid, record)
-  keep_payload(event, record, payload, raised)
+  keep_payload(event, record, payload, { changed = raised, is_new = is_new })
 end
 
 -- An entry closes when its uid parses, when its time is over, or when a thousand newer ones came.
@@ -367,6 +370,9 @@ for i, event in ipairs(ask.events) do
 end
 for i, bad in ipairs(ask.bad) do
   set_aside(bad, ARGV[2 + #ask.events + i])
+end
+if records > 0 then
+  bump('records', records)
 end
 for name, by in pairs(counts) do
   bump('f|' .. ask.feed .. '|' .. name, by)

@@ -1,7 +1,7 @@
 -- Finds references that stand where they move nothing: what they name is gone, or in another state. Changes nothing.
 -- KEYS[1]  the account's base
 -- ARGV     place (due | timers | orphans | dead | collect), name ('' | sink | collection), refs
--- Returns  {ref, gone | other_state, …}
+-- Returns  {ref, gone | other_state | unfiled (its record is not in the index), …}
 -- @include lib/ledger.lua
 
 local place, name = ARGV[1], ARGV[2]
@@ -42,6 +42,9 @@ local function of_item(ref, rid, n)
   local item = record and record.i[n + 1]
   if not item then
     return 'gone'
+  end
+  if not redis.call('ZSCORE', key('records'), rid) then
+    return 'unfiled'
   end
   return not fits[place](item) and 'other_state' or nil
 end

@@ -1,8 +1,9 @@
--- Reads the counters, and the time at which they stood so. Changes nothing.
+-- Reads the counters, and the size of the index at the same time. Changes nothing.
 -- KEYS[1]  the account's base
--- Returns  {time in ms, field, value, …}
+-- Returns  {time in ms, how many records the index has, field, value, …}
 -- @include lib/ledger.lua
 
 local answer = redis.call('HGETALL', key('counters'))
 table.insert(answer, 1, now)
+table.insert(answer, 2, redis.call('ZCARD', key('records')))
 return answer

@@ -1,39 +1,76 @@
 #!lua flags=allow-oom
--- Drops records that were settled before a time, with payload and letters. Runs when memory is full: it makes room.
+-- Drops the oldest settled records with their payloads and letters, and as old entries of the quarantine: those that
+-- retention has ended, then as many as make room. Runs when memory is full. A step looks at 200 at most.
 -- KEYS[1]  the account's base
--- ARGV     settled before (ms), horizon of marks (ms), ids of records
--- Returns  {stories, payloads}: how many of each
+-- ARGV     retention.story (ms), horizon of marks (ms), bytes that are to be freed
+-- Returns  {stories, payloads, quarantined, bytes freed, when the last of those was settled (ms), 1 where more may go}
 -- @include lib/ledger.lua
--- @include lib/settled.lua
 -- @include lib/marks.lua
 -- @include lib/trimmed-ranks.lua
+-- @include lib/quarantine.lua
+-- @include lib/weight.lua
+-- @include lib/kept-for.lua
 
-local before, horizon = tonumber(ARGV[1]), tonumber(ARGV[2])
+local ended_before, horizon, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local step = 200
+note_retention(tonumber(ARGV[1]))
 local weeks = open_weeks(horizon)
+local stories, payloads, quarantined, freed, last, latest = 0, 0, 0, 0, 0, 0
 
-local function drop_letters(rid, record)
-  for i, item in ipairs(record.i) do
+local function drop(rid, record)
+  for i, item in ipairs(record and record.i or {}) do
     if item.st == 'dead' then
       redis.call('ZREM', key('dead', item.k), item_ref(rid, i - 1, item))
     end
   end
+  redis.call('DEL', key('rec', rid), key('pay', rid))
+  redis.call('ZREM', key('records'), rid)
+  bump('records', -1)
 end
 
-local stories, payloads, latest = 0, 0, 0
-for i = 3, #ARGV do
-  local rid = ARGV[i]
-  local at = settled_at(rid)
-  if at and at < before then
-    local record = load_record(rid)
-    drop_letters(rid, record)
+local function make_room(rid, record)
+  freed = freed + weigh_record(rid)
+  if record then
     write_mark(weeks, rank_mark(record.u, record.rk), horizon)
     latest = math.max(latest, record.t + 1)
-    stories = stories + redis.call('DEL', key('rec', rid))
-    payloads = payloads + redis.call('DEL', key('pay', rid))
+    stories = stories + 1
+    payloads = payloads + redis.call('EXISTS', key('pay', rid))
+  end
+  drop(rid, record)
+end
+
+local records = redis.call('ZRANGEBYSCORE', key('records'), 0, '+inf', 'WITHSCORES', 'LIMIT', 0, step)
+local entries = wanted > 0 and redis.call('ZRANGE', key('quarantine-ages'), 0, step - 1, 'WITHSCORES') or {}
+local more, r, q = 0, 1, 1
+for _ = 1, step do
+  local rid, at, entry_at = records[r], tonumber(records[r + 1]), tonumber(entries[q + 1])
+  local is_ended = at and at < ended_before
+  if not is_ended and (freed >= wanted or not (at or entry_at)) then
+    more = 0
+    break
+  end
+  more = 1
+  if is_ended or (at and at <= (entry_at or at)) then
+    local record = load_record(rid)
+    if record and place_of(record) < 0 then
+      redis.call('ZADD', key('records'), place_of(record), rid) -- pending, whatever the index said
+    elseif is_ended then
+      drop(rid, record)
+    else
+      make_room(rid, record)
+      last = at
+    end
+    r = r + 2
+  else
+    freed = freed + weigh_entry(entries[q])
+    close_entry(entries[q])
+    quarantined = quarantined + 1
+    last = entry_at
+    q = q + 2
   end
 end
 -- What was seen first later than this is all there: an audit compares no more than that.
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))
 end
-return { stories, payloads }
+return { stories, payloads, quarantined, freed, last, more }

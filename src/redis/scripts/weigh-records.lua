@@ -1,20 +1,13 @@
 -- Weighs records with their payloads, in bytes that Redis needs. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     ids of records
--- Returns  {when it was settled (ms; -1: it is not, or it is gone), bytes, …} for each
+-- ARGV     places in the index of records, counted from its beginning
+-- Returns  the bytes of all of them together
 -- @include lib/ledger.lua
--- @include lib/settled.lua
+-- @include lib/weight.lua
 
-local beside = 60 -- of each key: its places in the tables of keys and of times, which MEMORY USAGE leaves out
-
-local function weigh(name)
-  local bytes = redis.call('MEMORY', 'USAGE', name)
-  return bytes and bytes + beside or 0
+local bytes = 0
+for _, place in ipairs(ARGV) do
+  local rid = redis.call('ZRANGE', key('records'), place, place)[1]
+  bytes = bytes + (rid and weigh_record(rid) or 0)
 end
-
-local answer = {}
-for _, rid in ipairs(ARGV) do
-  answer[#answer + 1] = settled_at(rid) or -1
-  answer[#answer + 1] = weigh(key('rec', rid)) + weigh(key('pay', rid))
-end
-return answer
+return bytes

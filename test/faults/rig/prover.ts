@@ -39,9 +39,10 @@ export function proveAllTheWhile(book: Book): Prover {
   }
 }
 
-function findingsOf({ differences, stranded, dangling, accounting }: BookProof): string[] {
+function findingsOf({ differences, stranded, dangling, accounting, unfiled }: BookProof): string[] {
   const accounts = Object.entries({ ...accounting.feeds, ...accounting.sinks })
   return [
+    ...(unfiled === 0 ? [] : [`${unfiled} records are not in the index`]),
     ...accounts.flatMap(([name, { unaccounted }]) =>
       unaccounted === 0 ? [] : [`${name}: ${unaccounted} unaccounted for`],
     ),

@@ -6,6 +6,7 @@ import type { AuditResult, AuditWindow } from '../../../src/audit/finding.ts'
 import { repair, type RepairOptions } from '../../../src/audit/repair.ts'
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { discardItem, pendingItems } from '../../../src/ledger/redirect.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
 import type { ServiceClient } from '../../../src/service/client.ts'
@@ -171,8 +172,10 @@ test('what made room while it went on is not missing', async () => {
   const state = await openFeed(given.book, feed.name, feed.startMs)
   const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
   const ids = uids.slice(0, 9).map((uid) => given.book.digests.recordId(uid))
-  for (const id of ids) await tests.redis.pexpire(given.book.key('rec', id), dayMs) // settled
-  await given.book.run('trim-records', Date.now() + dayMs, given.book.horizonMs, ...ids)
+  for await (const { ref, record } of pendingItems(given.book)) {
+    if (ids.includes(record.recordId)) await discardItem(given.book, ref, 'ann')
+  }
+  await given.book.run('trim-records', dayMs, given.book.horizonMs, 2 ** 40)
   const audit = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   let step = await audit.next()
   while (!step.done) step = await audit.next()

@@ -58,8 +58,8 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
   const uids = scene.sandbox
     .addEvents(23, { severity: 'high', groupIds: [1042] })
     .map(({ uid }) => uid)
-  const received = (): number =>
-    scene.sandbox.received.webhook.filter(({ uids: [uid] }) => uid !== undefined).length
+  const events = () => scene.sandbox.received.webhook.filter(({ uids: [uid] }) => uid !== undefined)
+  const received = (): number => events().length
   await withDaemon(scene, () => until('all have arrived', () => received() === 23))
 
   const book = await tests.book({ keys: createKeys(scene.prefix) })
@@ -83,7 +83,7 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
     { feed: 'brand', shown: 23, still_missing: [], missing: [{ uid: gone, why: 'record_gone' }] },
   ])
   await withDaemon(scene, () => until('it has arrived again', () => received() === 24))
-  expect(scene.sandbox.received.webhook.at(-1)?.uids).toEqual([gone])
+  expect(events().at(-1)?.uids).toEqual([gone]) // a notice of what was missing may follow
   expect((await scene.run('audit')).code).toBe(0)
   await expectConservation(book)
 })

@@ -3,9 +3,7 @@ import { settleMembers } from '../../../src/digest/sealed-message.ts'
 import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import {
   countPending,
-  isLookDone,
   likeness,
-  lookForAccounts,
   noteConfigured,
   noteDiscarding,
   noteFacts,
@@ -19,6 +17,7 @@ import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
 import { openBook } from '../../../src/ledger/book.ts'
 import { firstDueMs } from '../../../src/ledger/due.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
@@ -34,7 +33,7 @@ async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
 /** Books as a version left them that registered none. */
 async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
   for (const account of accounts) await openBook({ ...place, account, config: ledgerConfig })
-  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('accounts-look'))
+  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'))
 }
 
 test('an account stays registered when it leaves, and its book opens with what it took in', async () => {
@@ -75,23 +74,23 @@ test('accounts that left before there was a registry are found among foreign key
 
   let steps = 0
   const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
-  expect(await lookForAccounts(place, some)).toBe(false)
+  expect(await lookOnce(place, some)).toBe(false)
   const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
-  expect(await lookForAccounts(place, rest)).toBe(true)
+  expect(await lookOnce(place, rest)).toBe(true)
   expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
   expect(steps).toBeGreaterThan(4)
   expect(steps).toBeLessThan(9) // what was looked through is not looked through again
 
   const before = steps
-  expect(await lookForAccounts(place, rest)).toBe(true)
+  expect(await lookOnce(place, rest)).toBe(true)
   expect(steps).toBe(before)
 })
 
 test('a look goes on from the beginning where Redis was restarted: its cursor means nothing there', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   await oldBooks(place, ['umbrella'])
-  await place.redis.hset(place.keys.shared('accounts-look'), 'master', 'another-run end')
-  expect(await lookForAccounts(place, always)).toBe(true)
+  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run end')
+  expect(await lookOnce(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(['umbrella'])
 })
 
@@ -99,18 +98,18 @@ test('a look that was made to its end is never made again, also after a restart 
   const place = { redis: tests.redis, keys: tests.keys() }
   await oldBooks(place, ['umbrella'])
   expect(await isLookDone(place)).toBe(false)
-  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await lookOnce(place, always)).toBe(true)
   expect(await isLookDone(place)).toBe(true)
   await place.redis.del(place.keys.shared('accounts'))
-  await place.redis.hset(place.keys.shared('accounts-look'), 'master', 'another-run 0')
-  expect(await lookForAccounts(place, always)).toBe(true)
+  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run 0')
+  expect(await lookOnce(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual([])
 })
 
 test('one process looks at a time', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
-  expect(await lookForAccounts(place, always)).toBe(false)
+  expect(await lookOnce(place, always)).toBe(false)
 })
 
 test('in a Cluster the look goes over every master, and a removal takes its own keys only', async () => {
@@ -121,7 +120,7 @@ test('in a Cluster the look goes over every master, and a removal takes its own 
   const place = { redis, keys: createKeys('tocsin') }
   const accounts = ['acme', 'globex', 'hooli', 'initech', 'main', 'umbrella']
   await oldBooks(place, accounts)
-  expect(await lookForAccounts(place, always)).toBe(true)
+  expect(await lookOnce(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(accounts)
   await noteDiscarding(place, 'hooli', 'ann')
   expect(await removeLedger(place, 'hooli', noWait)).toBe(true)

@@ -443,16 +443,6 @@ test('an event inhibits others, not itself, from its commit on for the time of i
   expect(leftMs).toBeLessThanOrEqual(60_000)
 })
 
-test('the quarantine is trimmed of what is older than asked, to the millisecond, and of nothing else', async () => {
-  const book = await tests.book()
-  await takeIn(book, [], { malformed: [{ uid: 'a/b/1', problem: 'odd', raw: '{}' }] })
-  const [, score] = await book.redis.zrange(book.key('quarantine-ages'), '0', '0', 'WITHSCORES')
-  expect(await book.run('trim-quarantine', Number(score))).toBe(0)
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
-  expect(await book.run('trim-quarantine', Number(score) + 1)).toBe(1)
-  expect(await countQuarantined(book)).toEqual({})
-})
-
 test('an audit hears of each event and each malformed item what the ledger knows', async () => {
   const book = await tests.book()
   const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))

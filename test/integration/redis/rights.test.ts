@@ -2,8 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { expect, test } from 'vitest'
-import { noWeights } from '../../../src/keeping/cutoff.ts'
-import { trimBook, weighBook } from '../../../src/keeping/walks.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'
 import { startAclRedis } from '../../support/redis-kinds.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
@@ -23,8 +21,9 @@ function rightsOfReadme(): string {
 /** What works on the books now and then, and what people ask of them. */
 async function useAll(scene: Scene): Promise<void> {
   for (const book of scene.replica.books) {
-    for await (const _page of weighBook(book, noWeights()));
-    for await (const _page of trimBook(book, 0));
+    await book.run('weigh-records', 0)
+    await book.run('weigh-quarantine')
+    await book.run('trim-records', book.retention.story, book.horizonMs, 0)
   }
   const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
   const file = aFile('tocsin.yaml', scene.yaml)

@@ -161,17 +161,34 @@ local function suppress(rid, n, item, reason, rule)
   item.by = rule
 end
 
--- Lets a record expire once every item is final, and keeps it as long as one is not.
-local function rest(rid, record, retention)
+-- Where a record stands in its account's index: when it was settled (ms) or, negative, since when something of it
+-- has been pending. An event without items was settled when it came.
+local function place_of(record)
+  local settled, pending
   for _, item in ipairs(record.i) do
     if not final[item.st] then
-      redis.call('PERSIST', key('rec', rid))
-      redis.call('PERSIST', key('pay', rid))
-      return
+      pending = math.min(pending or item.c, item.c)
     end
+    settled = math.max(settled or 0, item.e or 0)
   end
-  redis.call('PEXPIRE', key('rec', rid), retention.story)
-  redis.call('PEXPIRE', key('pay', rid), retention.payload)
+  return pending and -pending or settled or record.t
+end
+
+-- Files a record in the index; it expires once every item is final, and not before. Whatever makes items pending or
+-- final ends with this. `is_new` records are counted by their maker, others that the index did not have here.
+local function rest(rid, record, retention, is_new)
+  local at = place_of(record)
+  local is_added = redis.call('ZADD', key('records'), at, rid) == 1
+  if is_added ~= (is_new or false) then
+    bump('records', is_added and 1 or -1)
+  end
+  if at < 0 then
+    redis.call('PERSIST', key('rec', rid))
+    redis.call('PERSIST', key('pay', rid))
+    return
+  end
+  redis.call('PEXPIREAT', key('rec', rid), at + retention.story)
+  redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
 end
 
 -- Makes an item final by what came of its message; how: {outcome, retention}.

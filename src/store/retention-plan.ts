@@ -1,51 +1,23 @@
-/** What has to go so that the rest fits: of each account the oldest settled first, unsettled never; and when to look (pure). */
-import type { KeepingNote } from './keeping-log.ts'
+/** How much each account may keep of the limit, and when to weigh again (pure). */
 
-/** What was weighed: bytes that cannot go, and bytes that can, by the minute in which they were settled. */
+/** What an account takes: bytes that cannot go, and bytes that can. */
 export interface Weights {
   unsettledBytes: number
-  settledBytes: Map<number, number>
-}
-
-const minuteMs = 60_000
-
-/** So much of the limit is left after a trim, so that not every walk has to trim. */
-const keptShare = 0.9
-
-export function noWeights(): Weights {
-  return { unsettledBytes: 0, settledBytes: new Map() }
-}
-
-export function addSettled({ settledBytes }: Weights, settledAtMs: number, bytes: number): void {
-  const minute = Math.floor(settledAtMs / minuteMs)
-  settledBytes.set(minute, (settledBytes.get(minute) ?? 0) + bytes)
+  settledBytes: number
 }
 
 export function totalOf({ unsettledBytes, settledBytes }: Weights): number {
-  return [...settledBytes.values()].reduce((sum, bytes) => sum + bytes, unsettledBytes)
+  return unsettledBytes + settledBytes
 }
 
-export interface Cutoff {
-  /** What was settled before goes; ms. */
-  beforeMs: number
-  /** What is left then. */
-  leftBytes: number
-}
+/** So much of its share is left of an account that was trimmed, so that not every pass has to trim. */
+const keptShare = 0.9
 
-/**
- * undefined: it fits as it is. Never more than needed but for a minute, and more than fits is left only
- * where all that is settled goes.
- */
-export function cutoffOf(weights: Weights, maxBytes: number): Cutoff | undefined {
-  let leftBytes = totalOf(weights)
-  if (leftBytes <= maxBytes) return undefined
-  let beforeMs = 0
-  for (const [minute, bytes] of [...weights.settledBytes].toSorted(([a], [b]) => a - b)) {
-    if (leftBytes <= keptShare * maxBytes) break
-    leftBytes -= bytes
-    beforeMs = (minute + 1) * minuteMs
-  }
-  return { beforeMs, leftBytes }
+/** How many bytes an account gives up; 0: it fits as it is. What is not settled never goes. */
+export function excessOf(weights: Weights, shareBytes: number): number {
+  const bytes = totalOf(weights)
+  if (bytes <= shareBytes) return 0
+  return Math.min(weights.settledBytes, Math.ceil(bytes - keptShare * shareBytes))
 }
 
 /**
@@ -76,7 +48,7 @@ const shareSteps = 60
 const shortestPauseMs = 60_000
 const longestPauseMs = 3_600_000
 
-/** Until the next walk: half of the time in which it would be full, as it has grown since the last one. */
+/** Until records are weighed again: half of the time in which it would be full, as it has grown since the last one. */
 export function pauseOf(
   bytes: number,
   maxBytes: number,
@@ -91,9 +63,22 @@ export function pauseOf(
 /** Growth that is none, as a share of the limit: jobs come and go. */
 const noiseShare = 0.01
 
-/** Whether a walk is due: by its time, for a lower limit, or because Redis took more than was left then. */
-export function isWalkDue(
-  { dueAtMs, bytes, maxBytes, usedBytes }: KeepingNote,
+/** What the last pass found, for metrics and the next one. */
+export interface RetentionNote {
+  endedAtMs: number
+  /** What records and payloads take, after what had to go was dropped. */
+  bytes: number
+  /** The limit that it kept to. */
+  maxBytes: number
+  /** What Redis used then for everything, less what was dropped. */
+  usedBytes: number
+  /** When the next pass is due at the latest. */
+  dueAtMs: number
+}
+
+/** Whether records are to be weighed again: by its time, for a lower limit, or because Redis took more than was left then. */
+export function isPassDue(
+  { dueAtMs, bytes, maxBytes, usedBytes }: RetentionNote,
   now: { nowMs: number; maxBytes: number; usedBytes: number },
 ): boolean {
   const waitMs = dueAtMs - now.nowMs

@@ -1,60 +1,29 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  addSettled,
-  cutoffOf,
+  excessOf,
   fairShareOf,
-  isWalkDue,
-  noWeights,
+  isPassDue,
   pauseOf,
   totalOf,
   type Weights,
-} from '../../../src/keeping/cutoff.ts'
+} from '../../../src/store/retention-plan.ts'
 
 const minuteMs = 60_000
 
-interface Kept {
-  settledAtMs: number
-  bytes: number
-}
-
-const kept = fc.array(
-  fc.record({
-    settledAtMs: fc.integer({ min: 0, max: 200 * minuteMs }),
-    bytes: fc.integer({ min: 1, max: 5_000 }),
-  }),
-  { maxLength: 200 },
-)
-
-function sumOf(some: Kept[]): number {
-  return some.reduce((sum, { bytes }) => sum + bytes, 0)
-}
-
-test('of any ages and sizes the oldest go, enough of them, and none that could stay', () => {
+test('an account gives up what is beyond nine tenths of its share, once it is beyond all of it, and never more than is settled', () => {
   const given = fc.record({
-    kept,
-    unsettledBytes: fc.nat(300_000),
-    maxBytes: fc.integer({ min: 1, max: 500_000 }),
+    weights: fc.record({ settledBytes: fc.nat(300_000), unsettledBytes: fc.nat(300_000) }),
+    shareBytes: fc.integer({ min: 1, max: 500_000 }),
   })
   fc.assert(
-    fc.property(given, ({ kept: all, unsettledBytes, maxBytes }) => {
-      const weights = { ...noWeights(), unsettledBytes }
-      for (const { settledAtMs, bytes } of all) addSettled(weights, settledAtMs, bytes)
-      const total = sumOf(all) + unsettledBytes
-      expect(totalOf(weights)).toBe(total)
-      const cutoff = cutoffOf(weights, maxBytes)
-      expect(cutoff !== undefined).toBe(total > maxBytes)
-      if (!cutoff) return
-      const left = all.filter(({ settledAtMs }) => settledAtMs >= cutoff.beforeMs)
-      expect(cutoff.leftBytes).toBe(sumOf(left) + unsettledBytes)
-      // within the limit, unless nothing that is settled is left
-      expect(left.length === 0 || cutoff.leftBytes <= 0.9 * maxBytes).toBe(true)
-      const lastMinute = all.filter(
-        ({ settledAtMs }) =>
-          settledAtMs < cutoff.beforeMs && settledAtMs >= cutoff.beforeMs - minuteMs,
-      )
-      const isNeeded = cutoff.leftBytes + sumOf(lastMinute) > 0.9 * maxBytes
-      expect(cutoff.beforeMs === 0 || isNeeded).toBe(true)
+    fc.property(given, ({ weights, shareBytes }) => {
+      const excess = excessOf(weights, shareBytes)
+      const total = totalOf(weights)
+      expect(excess > 0).toBe(total > shareBytes && weights.settledBytes > 0)
+      if (excess === 0) return
+      expect(total - excess <= 0.9 * shareBytes || excess === weights.settledBytes).toBe(true)
+      expect(total - excess + 1).toBeGreaterThan(0.9 * shareBytes)
     }),
   )
 })
@@ -94,9 +63,7 @@ describe('the share of an account', () => {
   })
 
   function weightsOf({ settled, unsettled }: { settled: number; unsettled: number }): Weights {
-    const weights = { ...noWeights(), unsettledBytes: unsettled }
-    addSettled(weights, 0, settled)
-    return weights
+    return { settledBytes: settled, unsettledBytes: unsettled }
   }
 })
 
@@ -141,6 +108,6 @@ describe('a walk is due', () => {
       false,
     ],
   ])('%s', (_when, last, present, expected) => {
-    expect(isWalkDue(last, present)).toBe(expected)
+    expect(isPassDue(last, present)).toBe(expected)
   })
 })

@@ -1,0 +1,22 @@
+-- Finds entries of the index of records that have no record, or stand where it is not. Changes nothing. A record
+-- that retention has ended leaves its entry behind for a while.
+-- KEYS[1]  the account's base
+-- ARGV     retention.story (ms), ids of records
+-- Returns  {id, gone | other_state, …}
+-- @include lib/ledger.lua
+-- @include lib/kept-for.lua
+
+local ended_before = now - kept_for(tonumber(ARGV[1]))
+local found = {}
+for i = 2, #ARGV do
+  local rid = ARGV[i]
+  local at = tonumber(redis.call('ZSCORE', key('records'), rid) or nil)
+  local record = at and load_record(rid)
+  local is_ended = at and at > 0 and at <= ended_before
+  local why = at and (record and (place_of(record) ~= at and 'other_state') or (not record and not is_ended and 'gone'))
+  if why then
+    found[#found + 1] = rid
+    found[#found + 1] = why
+  end
+end
+return found

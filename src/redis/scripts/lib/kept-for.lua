@@ -1,0 +1,15 @@
+-- How long settled records may be relied upon to be there. What was settled under an earlier, shorter retention.story
+-- still ends by that one, until the last of it has.
+local function kept_for(story)
+  local past = redis.call('HMGET', key('kept-for'), 'story', 'shorter', 'until')
+  local is_shorter = past[2] and tonumber(past[3]) > now
+  return math.min(story, tonumber(past[1] or story), is_shorter and tonumber(past[2]) or story)
+end
+
+local function note_retention(story)
+  local past = tonumber(redis.call('HGET', key('kept-for'), 'story') or story)
+  if past < story then
+    redis.call('HSET', key('kept-for'), 'shorter', kept_for(story), 'until', now + past)
+  end
+  redis.call('HSET', key('kept-for'), 'story', story)
+end

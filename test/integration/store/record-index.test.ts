@@ -1,0 +1,259 @@
+/** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
+import fc from 'fast-check'
+import { afterEach, expect, test } from 'vitest'
+import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
+import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
+import { discardItem, pendingItems, resendItem } from '../../../src/ledger/redirect.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { createProofSchedule } from '../../../src/proof/proof-schedule.ts'
+import { isWhole, type BookProof } from '../../../src/proof/ledger-proof.ts'
+import { readProofNote } from '../../../src/proof/proof-log.ts'
+import { proveLedger } from '../../../src/proof/prove-ledger.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
+import { isIndexed, walkPending, walkRecords } from '../../../src/store/record-index.ts'
+import { createRetention } from '../../../src/store/retention.ts'
+import { proofOf, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
+
+const tests = redisForTests()
+const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
+
+afterEach(() => tests.redis.flushdb())
+
+async function proofOfOne(book: Book): Promise<BookProof> {
+  return (await proofOf([book]))[0]!
+}
+
+function refOf(book: Book, n: number): string {
+  return `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+}
+
+async function settle(book: Book, ref: string, outcome: 'delivered' | 'dead'): Promise<void> {
+  await beginAttempt(book, ref, 't', 60_000)
+  await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
+}
+
+async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<string[]> {
+  const ids: string[] = []
+  for await (const entries of walk) ids.push(...entries.map(({ recordId }) => recordId))
+  return ids
+}
+
+/** Each twice in a row must do, too. */
+const steps: Record<string, (book: Book, n: number) => Promise<unknown>> = {
+  'take in': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'low' })]),
+  raise: (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'critical' })]),
+  'show to nobody': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}` }, [])]),
+  'show to two': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}` }, ['soc', 'lake'])]),
+  deliver: (book, n) => settle(book, refOf(book, n), 'delivered'),
+  refuse: (book, n) => settle(book, refOf(book, n), 'dead'),
+  replay: (book, n) => replayDeadLetter(book, refOf(book, n), undefined),
+  'close letter': (book, n) => discardDeadLetter(book, refOf(book, n)),
+  resend: (book, n) => resendItem(book, refOf(book, n), { batchWaitMs: undefined, by: 'ann' }),
+  discard: (book, n) => discardItem(book, refOf(book, n), 'ann'),
+  orphan: (book, n) => holdOrphan(book, refOf(book, n)),
+  adopt: (book) => returnOrphans(book, { sink: 'soc', mode: false, places: {} }, 9),
+}
+
+test('whatever happens to events, in any order, each record has one entry and stands where it belongs', async () => {
+  const step = fc.tuple(fc.constantFrom(...Object.keys(steps)), fc.nat(3))
+  const script = fc.array(step, { minLength: 1, maxLength: 25 })
+  await fc.assert(
+    fc.asyncProperty(script, async (all) => {
+      const book = await tests.book()
+      for (const [name, n] of all) await steps[name]!(book, n)
+      const proof = await proofOfOne(book)
+      expect([proof.unfiled, proof.dangling, proof.differences]).toEqual([0, [], []])
+      const names = await tests.redis.keys(book.key('rec', '*'))
+      const ids = names.map((name) => name.split(':').at(-1) ?? '')
+      expect((await idsIn(walkRecords(book))).toSorted()).toEqual(ids.toSorted())
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('a walk gives everything once though hundreds have one time, the pending first, each in the order of time', async () => {
+  const book = await tests.book()
+  const events = Array.from({ length: 900 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
+  await takeIn(book, events.slice(0, 450))
+  await takeIn(book, events.slice(450))
+  await tests.redis.zadd(book.key('records'), -7, 'longest', -8, 'later', 3, 'oldest')
+  const ids = await idsIn(walkRecords(book))
+  expect(ids.slice(0, 3)).toEqual(['longest', 'later', 'oldest'])
+  expect([ids.length, new Set(ids).size]).toEqual([903, 903])
+  expect(await idsIn(walkRecords(book, 4))).not.toContain('oldest')
+  expect(await idsIn(walkPending(book))).toEqual(['longest', 'later'])
+})
+
+test('a walk misses nothing that settles or is replayed while it goes on', async () => {
+  const book = await tests.book()
+  const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }))
+  await takeIn(book, events)
+  for (let n = 0; n < 10; n += 1) await settle(book, refOf(book, n), 'dead')
+  const ids: string[] = []
+  for await (const entries of walkRecords(book)) {
+    if (ids.length === 0) {
+      for (let n = 0; n < 5; n += 1) await replayDeadLetter(book, refOf(book, n), undefined)
+      for (let n = 440; n < 450; n += 1) await settle(book, refOf(book, n), 'delivered')
+    }
+    ids.push(...entries.map(({ recordId }) => recordId))
+  }
+  expect(new Set(ids).size).toBe(450)
+  expect(ids.length).toBe(450)
+})
+
+test('pending items are found without a look at what is settled', async () => {
+  const book = await tests.book()
+  const settled = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
+  await takeIn(book, settled)
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
+  await tests.redis.config('RESETSTAT')
+  const found: string[] = []
+  for await (const { ref } of pendingItems(book, 'soc')) found.push(ref)
+  expect(found).toEqual([refOf(book, 1)])
+  expect(await commandsRun()).toEqual({ mget: 1, zrevrangebyscore: 1 })
+})
+
+/** How often each command ran since the counts were reset, but for those of the test itself. */
+async function commandsRun(): Promise<Record<string, number>> {
+  const info = await tests.redis.info('commandstats')
+  const counts = [...info.matchAll(/cmdstat_([a-z|]+):calls=(\d+)/g)].map(
+    ([, name = '', calls]) => [name, Number(calls)] as const,
+  )
+  return Object.fromEntries(
+    counts.filter(([name]) => !/^(?:config|info|time|ping|client)/.test(name)),
+  )
+}
+
+test('no pass asks for names of keys, and keys of others cost none of them a command', async () => {
+  const keys = createKeys('shared')
+  const { redis } = tests
+  const book = await tests.book({ keys })
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
+
+  async function cost(): Promise<Record<string, number>> {
+    const given = { books: [book], redis, keys, logger: silent, isActive: () => true }
+    const clock = { ...systemClock, sleep: () => Promise.resolve() }
+    const retention = createRetention({ ...given, clock, maxBytes: 1, onTrimmed: () => undefined })
+    const schedule = createProofSchedule({ ...given, clock })
+    await redis.del(keys.shared('proof'), keys.shared('keeping'))
+    await redis.config('RESETSTAT')
+    await retention.retainOnce(new AbortController().signal, () => undefined)
+    await schedule.proveOnce(new AbortController().signal, () => undefined)
+    for await (const _placed of pendingItems(book));
+    return commandsRun()
+  }
+
+  await cost() // what could make room has
+  const alone = await cost()
+  const fill = `for i = 1, 20000 do redis.call('SET', 'foreign:' .. i, 1) end`
+  await redis.eval(fill, 0)
+  expect(await cost()).toEqual(alone)
+  expect(alone).not.toHaveProperty('scan')
+  expect((await readProofNote(redis, keys))?.records).toBe(1)
+})
+
+test('settled records are compared with the index by and by, the pending ones each time', async () => {
+  const book = await tests.book()
+  const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
+  await takeIn(book, events)
+  for (const [n, { event }] of events.entries()) {
+    await tests.redis.zadd(book.key('records'), 1_000 + n, book.digests.recordId(event.uid))
+  }
+  const toMs: number[] = []
+  let found = 0
+  for (let fromMs = 0, pass = 0; pass < 3; pass += 1) {
+    const proving = proveLedger([book], { settledFromMs: () => fromMs, mostSettled: 150 })
+    let step = await proving.next()
+    while (!step.done) step = await proving.next()
+    const [proof] = step.value
+    found += proof!.dangling.filter(({ why }) => why === 'other_state').length
+    toMs.push((fromMs = proof!.settledToMs))
+  }
+  expect(toMs).toEqual([1_199, 1_398, 0])
+  expect(found).toBe(450 + 2) // the last of a part is the first of the next
+})
+
+test('an index that lost a record, or has one too many, is found so, and what names the record says which', async () => {
+  const book = await tests.book()
+  await takeIn(
+    book,
+    [1, 2, 3].map((n) => routed({ uid: `a/b/${n}` }, n === 3 ? [] : ['soc'])),
+  )
+  await settle(book, refOf(book, 2), 'dead')
+  const id = (n: number): string => book.digests.recordId(`a/b/${n}`)
+  expect(isWhole(await proofOfOne(book))).toBe(true)
+
+  await tests.redis.zrem(book.key('records'), id(2))
+  expect(await proofOfOne(book)).toMatchObject({
+    records: 2,
+    unfiled: 1,
+    dangling: [{ ref: refOf(book, 2), place: 'dead', why: 'unfiled' }],
+  })
+  await tests.redis.zadd(book.key('records'), Date.now(), 'f'.repeat(24))
+  await tests.redis.zadd(book.key('records'), 1, id(1)) // as if it were settled
+  const proof = await proofOfOne(book)
+  expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 0 }])
+  expect(proof.dangling.filter(({ place }) => place === 'records')).toEqual(
+    expect.arrayContaining([
+      { ref: 'f'.repeat(24), sink: '', place: 'records', why: 'gone' },
+      { ref: id(1), sink: '', place: 'records', why: 'other_state' },
+    ]),
+  )
+  expect(isWhole(proof)).toBe(false)
+})
+
+test('records that a shorter retention.story had ended are not missed after it was made longer', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, [])])
+  const id = book.digests.recordId('a/b/1')
+  const dayMs = 86_400_000
+  const trim = (days: number): Promise<unknown> =>
+    book.run('trim-records', days * dayMs, book.horizonMs, 0)
+  await trim(30)
+  await tests.redis.zadd(book.key('records'), Date.now() - 29 * dayMs, id)
+  await trim(90)
+  await tests.redis.del(book.key('rec', id))
+  const why = async (): Promise<string[]> => (await proofOfOne(book)).dangling.map((one) => one.why)
+  expect(await why()).toEqual(['gone']) // its thirty days are not over
+  await tests.redis.zadd(book.key('records'), Date.now() - 31 * dayMs, id)
+  expect(await why()).toEqual([])
+  await tests.redis.hset(book.key('kept-for'), 'until', 1) // thirty days later
+  expect(await why()).toEqual(['gone'])
+})
+
+test('what 0.4.0 left is put into the index in steps, and nothing is called missing meanwhile', async () => {
+  await loadStoreOf04(tests.redis)
+  const keys = createKeys('tocsin')
+  const place = { redis: tests.redis, keys }
+  const book = await tests.book({ keys, account: 'main' })
+  await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
+  await takeIn(book, [routed({ uid: 'a/b/new' })]) // while the look goes on
+  const given = { books: [book], ...place, clock: systemClock, logger: silent }
+  const schedule = createProofSchedule({ ...given, isActive: () => true })
+  const prove = async (): Promise<number | undefined> => {
+    await schedule.proveOnce(new AbortController().signal, () => undefined)
+    return (await readProofNote(tests.redis, keys))?.records
+  }
+  let looked = 0
+  expect(await lookOnce(place, { holder: 'a', mayGoOn: async () => (looked += 1) < 2 })).toBe(false)
+  expect([await isIndexed(book), await isLookDone(place), await prove()]).toEqual([
+    false,
+    false,
+    undefined,
+  ])
+  expect(await lookOnce(place, always)).toBe(true)
+  const names = await tests.redis.keys(book.key('rec', '*'))
+  const ids = names.map((name) => name.split(':').at(-1) ?? '')
+  expect((await idsIn(walkRecords(book))).toSorted()).toEqual(ids.toSorted())
+  expect(await prove()).toBe(ids.length)
+  const { dangling, differences, unfiled } = await proofOfOne(book)
+  expect({ dangling, differences, unfiled }).toEqual({ dangling: [], differences: [], unfiled: 0 })
+  const pending: string[] = []
+  for await (const { record } of pendingItems(book)) pending.push(record.uid)
+  expect(pending).toContain('paste/x/queued')
+  expect(pending).not.toContain('paste/x/delivered')
+})
