@@ -78,7 +78,7 @@ function layFoundation(options: AppOptions): Running {
     clock,
     redis: connectRedis(config.redis, logger),
     keys: createKeys(config.redis.prefix),
-    metrics: createMetrics({ clock, logger }),
+    metrics: createMetrics({ clock, isDetailed: config.http.metrics === 'detailed' }),
     timings,
   }
   const stopController = new AbortController()
@@ -107,7 +107,9 @@ function layFoundation(options: AppOptions): Running {
 
 function watchRedis(lasting: Lasting, books: () => readonly Book[]): RedisWatch {
   const shared = lasting.keys.shared('schema')
-  const keys = (): string[] => [shared, ...books().map((book) => book.key('mark-key'))]
+  const ofBooks = (): string[] => books().map((book) => book.key('mark-key'))
+  // one server that answers for one key answers for all
+  const keys = (): string[] => [shared, ...(lasting.redis.isCluster ? ofBooks() : [])]
   return createRedisWatch({ ...lasting, keys })
 }
 

@@ -7,6 +7,7 @@ import { buildKeeping } from './build-keeping.ts'
 import { buildLoops, type NamedLoop } from './build-loops.ts'
 import { buildNotices } from './build-notices.ts'
 import { buildPoller } from './build-poller.ts'
+import { buildState } from './build-state.ts'
 import { polledFeeds } from './polled-feeds.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
@@ -31,10 +32,11 @@ export function buildEngine(shared: Shared, service: Service): Engine {
     poller,
     isActive: () => shared.generation.isActive,
   })
-  const notices = buildNotices(shared, service, delivery)
+  const state = buildState(shared, service, delivery)
+  const notices = buildNotices(shared, delivery, state)
   const audits = buildAudits(shared, service, delivery)
   const accounts = buildAccountWatch(shared)
-  const others = { accounts, feedJobs, audits, ...buildKeeping(shared) }
+  const others = { accounts, feedJobs, audits, state, ...buildKeeping(shared) }
   const loops = buildLoops(shared, delivery, others, notices)
   return { delivery, feedJobs, loops }
 }

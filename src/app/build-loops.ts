@@ -5,6 +5,7 @@ import type { AccountWatch } from './build-accounts.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import type { KeepingParts } from './build-keeping.ts'
 import type { NoticeParts } from './build-notices.ts'
+import type { StateWatch } from './build-state.ts'
 import type { Shared } from './shared.ts'
 
 export interface NamedLoop {
@@ -16,6 +17,7 @@ interface OtherParts extends KeepingParts {
   accounts: AccountWatch
   feedJobs: FeedJobs
   audits: AuditSchedule
+  state: StateWatch
 }
 
 type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
@@ -24,7 +26,7 @@ type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 export function buildLoops(
   { redis, clock, logger, timings }: Shared,
   { reconciler, silences, collecting, relief }: DeliveryParts,
-  { accounts, feedJobs, audits, proofs, retention }: OtherParts,
+  { accounts, feedJobs, audits, state, proofs, retention }: OtherParts,
   notices: NoticeParts | undefined,
 ): NamedLoop[] {
   function named(name: string, everyMs: number, work: Work): NamedLoop {
@@ -39,6 +41,7 @@ export function buildLoops(
     named('collections', timings.groupsMs, () => collecting.flushOnce()),
     named('relief', timings.reliefMs, (signal, alive) => relief.relieveOnce(signal, alive)),
     named('accounts', timings.accountsMs, (signal, alive) => accounts.watchOnce(signal, alive)),
+    named('state', timings.stateMs, (signal, alive) => state.passOnce(signal, alive)),
     named('feed jobs', timings.feedJobsMs, () => feedJobs.ensure()),
     named('audits', timings.housekeepingMs, (signal, alive) => audits.auditOnce(signal, alive)),
     named('ledger audits', timings.housekeepingMs, (signal, alive) =>

@@ -1,4 +1,3 @@
-import { readDigestState } from '../digest/digest-state.ts'
 import { quotaReserveOf } from '../feeds/quota-reserve.ts'
 import { createCanaryPing, type CanaryPing } from '../notices/canary-ping.ts'
 import { createCanary } from '../notices/canary.ts'
@@ -8,18 +7,11 @@ import { createTeller, type Tell } from '../notices/teller.ts'
 import { createTold, type ToldOptions } from '../notices/told.ts'
 import { orderWays } from '../notices/ways.ts'
 import type { Book } from '../ledger/book.ts'
-import { countPending } from '../ledger/accounts.ts'
-import { readAccounting } from '../ledger/accounting.ts'
-import { countDeadLetters } from '../ledger/dead-letters.ts'
-import { peekFeed } from '../ledger/feed-state.ts'
-import { countQuarantined, type QuarantineCount } from '../ledger/quarantine.ts'
-import { hasRoom, inspectSafety } from '../redis/safety.ts'
-import { readQuota } from '../service/quota.ts'
-import { ServiceError } from '../service/service-error.ts'
+import type { AccountState } from '../ops/fleet-state.ts'
 import { sendPing } from '../sinks/webhook/ping.ts'
 import type { DeliveryParts } from './build-delivery.ts'
-import type { Service } from './build-service.ts'
-import { findBook, leftBooks, type Shared } from './shared.ts'
+import type { State, StateWatch } from './build-state.ts'
+import type { Shared } from './shared.ts'
 
 export interface NoticeParts {
   /** Tells operators what is to be told, and sends the test event that is due. */
@@ -29,8 +21,8 @@ export interface NoticeParts {
 /** undefined where the configuration asks for neither notices nor a canary. */
 export function buildNotices(
   shared: Shared,
-  service: Service,
   delivery: DeliveryParts,
+  state: StateWatch,
 ): NoticeParts | undefined {
   const { config, generation } = shared
   if (config.notices === undefined && config.canary === undefined) return undefined
@@ -39,7 +31,7 @@ export function buildNotices(
   const ways = waysIn(book, delivery)
   const tell = buildTeller(shared, delivery, ways)
   const parts = { ...shared, book, tell, isActive: () => generation.isActive }
-  const readSnapshot = (): Promise<Snapshot> => takeSnapshot(shared, service, delivery)
+  const readSnapshot = async (): Promise<Snapshot> => snapshotOf(shared, await state.current())
   const notices =
     config.notices &&
     createNotices({
@@ -94,75 +86,50 @@ function buildTeller(shared: Shared, { queue }: DeliveryParts, ways: ToldOptions
   })
 }
 
-async function takeSnapshot(
-  shared: Shared,
-  service: Service,
-  { circuit, collecting }: DeliveryParts,
-): Promise<Snapshot> {
-  const { config, redis, books, clock } = shared
-  const nowMs = clock.now()
-  const quarantines = await readQuarantines(shared, nowMs)
+function snapshotOf({ config, books }: Shared, state: State): Snapshot {
+  const configured = state.accounts.filter(({ isConfigured }) => isConfigured)
+  const byName = new Map(configured.map((account) => [account.name, account]))
+  const open = new Set(books.map(({ account }) => account))
   return {
-    feeds: await Promise.all(
-      config.feeds.map((feed) => feedHealth(shared, feed, { nowMs, quarantines })),
-    ),
-    accounts: await Promise.all(
-      config.accounts.map(async ({ name }) => ({
-        name,
-        isRefused: await isRefused(service, name),
-      })),
-    ),
-    left: await Promise.all(
-      leftBooks(shared).map(async (book) => {
-        return { name: book.account, pending: await countPending(book) }
-      }),
-    ),
-    sinks: await Promise.all(
-      config.sinks.map(async ({ name }) => {
-        const { state, paused, disabled } = await circuit.read(name, nowMs)
-        const dead = await Promise.all(books.map((book) => countDeadLetters(book, name)))
-        const deadLetters = dead.reduce((sum, count) => sum + count, 0)
-        const collects = collecting.sinks.get(name)
-        const digest = collects && (await readDigestState(shared, collects, nowMs))
-        const due = digest && { digestDueMs: digest.nextDueMs }
-        return { name, circuit: state, paused, disabled, deadLetters, ...due }
-      }),
-    ),
+    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account))),
+    accounts: configured.map(({ name, isRefused }) => ({ name, isRefused })),
+    left: state.accounts
+      .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
+      .map(({ name, pending }) => ({ name, pending })),
+    sinks: config.sinks.flatMap(({ name }) => sinkHealth(name, state)),
     redis: {
-      problems: config.redis.allowUnsafe ? [] : (await inspectSafety(redis)).problems,
-      isFull: !(await hasRoom(redis)),
+      problems: config.redis.allowUnsafe ? [] : state.redis.problems,
+      isFull: state.redis.isFull,
     },
-    unaccounted: await findUnaccounted(shared),
+    unaccounted: state.accounts.flatMap(({ accounting: { feeds, sinks } }) => [
+      ...differing(feeds).map(([name, count]) => `feed ${name}: ${count}`),
+      ...differing(sinks).map(([name, count]) => `sink ${name}: ${count}`),
+    ]),
   }
 }
 
-/** An item that was set aside is trouble for so long. */
-const freshMs = 86_400_000
-
-/** By account, then by feed. */
-type Quarantines = ReadonlyMap<string, Record<string, QuarantineCount>>
-
-async function readQuarantines({ books }: Shared, nowMs: number): Promise<Quarantines> {
-  const read = books.map(
-    async (book) => [book.account, await countQuarantined(book, nowMs - freshMs)] as const,
-  )
-  return new Map(await Promise.all(read))
+function sinkHealth(name: string, state: State): Snapshot['sinks'] {
+  const circuit = state.circuits.get(name)
+  const deadLetters = state.sinks.get(name)?.deadLetters ?? 0
+  const digest = state.digests.get(name)
+  const due = digest && { digestDueMs: digest.nextDueMs }
+  if (!circuit) return []
+  const { state: word, paused, disabled } = circuit
+  return [{ name, circuit: word, paused, disabled, deadLetters, ...due }]
 }
 
-async function feedHealth(
-  shared: Shared,
+function feedHealth(
   feed: Shared['config']['feeds'][number],
-  { nowMs, quarantines }: { nowMs: number; quarantines: Quarantines },
-): Promise<Snapshot['feeds'][number]> {
-  const { name, account, lagObjectiveMs } = feed
-  const book = findBook(shared, account)
-  const state = book && (await peekFeed(book, name, nowMs))
+  account: AccountState | undefined,
+): Snapshot['feeds'][number] {
+  const { name, lagObjectiveMs } = feed
+  const state = account?.feeds.get(name)
   const reserve = quotaReserveOf(feed, state?.walk)
-  const quarantine = quarantines.get(account)?.[name]
-  const left = reserve > 0 ? await readQuota(shared.redis, shared.keys, account) : undefined
+  const quarantine = account?.quarantine[name]
+  const remaining = reserve > 0 ? account?.searchesRemaining : undefined
   return {
     name,
-    account,
+    account: feed.account,
     lagObjectiveMs,
     isPaused: state?.paused !== undefined,
     lastSuccessMs: state?.lastSuccessMs,
@@ -170,26 +137,8 @@ async function feedHealth(
     ...(state?.unreadable && { unreadable: state.unreadable }),
     ...(quarantine && quarantine.fresh > 0 && { quarantined: quarantine }),
     ...(state?.refused && { refused: state.refused }),
-    ...(left && { quota: { remaining: left.remaining, reserve } }),
+    ...(remaining !== undefined && { quota: { remaining, reserve } }),
   }
-}
-
-/** A key that cannot be read is as good as a refused one. */
-async function isRefused(service: Service, account: string): Promise<boolean> {
-  try {
-    return (await service.client(account).pause()) !== null
-  } catch (error) {
-    if (error instanceof ServiceError) return true
-    throw error
-  }
-}
-
-async function findUnaccounted({ books }: Shared): Promise<string[]> {
-  const accountings = await Promise.all(books.map(readAccounting))
-  return accountings.flatMap(({ feeds, sinks }) => [
-    ...differing(feeds).map(([name, count]) => `feed ${name}: ${count}`),
-    ...differing(sinks).map(([name, count]) => `sink ${name}: ${count}`),
-  ])
 }
 
 function differing(accounts: Record<string, { unaccounted: number }>): [string, number][] {

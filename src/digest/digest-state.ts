@@ -16,25 +16,33 @@ export interface DigestState {
 /** undefined for a sink without a digest. */
 export async function readDigestState(
   { books, redis, keys }: { books: readonly Book[]; redis: Redis; keys: Keys },
-  { name, digest, destinations }: CollectingSink,
+  sink: CollectingSink,
   nowMs: number,
 ): Promise<DigestState | undefined> {
   const [lead] = books
-  if (!digest || !lead) return undefined
+  const times = lead && (await readDigestTimes({ lead, redis, keys }, sink, nowMs))
+  if (!times) return undefined
   let items = 0
+  for (const { id: destination } of sink.destinations) {
+    for (const book of books) items += await countMembers(book, digestIdOf(destination))
+  }
+  return { items, ...times }
+}
+
+/** The same without the items, from what the leading book holds. */
+export async function readDigestTimes(
+  { lead, redis, keys }: { lead: Book; redis: Redis; keys: Keys },
+  { name, digest, destinations }: CollectingSink,
+  nowMs: number,
+): Promise<Pick<DigestState, 'lastSentMs' | 'nextDueMs'> | undefined> {
+  if (!digest) return undefined
   const due: number[] = []
   for (const { id: destination } of destinations) {
-    const id = digestIdOf(destination)
-    for (const book of books) items += await countMembers(book, id)
-    const from = await lead.redis.hget(lead.key('gather', id), 'from')
+    const from = await lead.redis.hget(lead.key('gather', digestIdOf(destination)), 'from')
     due.push(digest.schedule.next(from === null ? nowMs : Number(from)))
   }
   const sent = await redis.hget(keys.shared('digests-sent'), name)
-  return {
-    items,
-    lastSentMs: sent === null ? undefined : Number(sent),
-    nextDueMs: Math.min(...due),
-  }
+  return { lastSentMs: sent === null ? undefined : Number(sent), nextDueMs: Math.min(...due) }
 }
 
 export async function noteDigestSent(

@@ -70,6 +70,7 @@ function countNew(
 ): void {
   const { severity } = event
   metrics.eventsNewTotal.inc({ feed, severity })
+  metrics.eventsNewBySeverityTotal.inc({ severity })
   if (!isKnownSeverity(severity)) metrics.unknownSeverityTotal.inc({ feed })
   for (const { route } of decisions) metrics.eventsRoutedTotal.inc({ route, severity })
   if (decisions.every(({ path }) => path.length === 1))

@@ -1,11 +1,13 @@
 import type { z } from 'zod'
-import { list, refusal, textField, wholeNumber } from '../runtime/config-fields.ts'
+import { list, refusal, textField, wholeNumber, word } from '../runtime/config-fields.ts'
 import { laterKeys, section } from '../runtime/config-section.ts'
 
 export interface HttpConfig {
   host: string
   port: number
   hosts: string[]
+  /** Which series and labels /metrics has. */
+  metrics: 'brief' | 'detailed'
 }
 
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
@@ -32,7 +34,11 @@ export const httpConfig: z.ZodType<HttpConfig> = section(
       'Names with a dot under which requests come; a request with any other is refused (421).',
       namesRemedy,
     ).optional(),
+    metrics: word(
+      ['brief', 'detailed'],
+      'Which series and labels /metrics has; detailed: all, each from its start.',
+    ).prefault('brief'),
     ...laterKeys({ password: 'it serves only /metrics, /healthz and /readyz, which take none' }),
   },
   { describe: 'Where metrics and health are served.' },
-).transform(({ host, port, hosts }) => ({ host, port, hosts: hosts ?? [] }))
+).transform(({ hosts, ...given }) => ({ ...given, hosts: hosts ?? [] }))

@@ -67,7 +67,8 @@ export async function readAccountingAt(book: Book): Promise<AccountingAt> {
   return { atMs, records, unfiled: made - records, accounting: accountingOf(fields) }
 }
 
-function accountingOf(counters: Iterable<[string, string]>): Accounting {
+/** Of counters as they are stored. */
+export function accountingOf(counters: Iterable<[string, string]>): Accounting {
   const accounting: Accounting = { feeds: byName(), sinks: byName() }
   for (const [field, text] of counters) {
     const [kind, name = '', word = '', state = ''] = field.split('|')

@@ -139,7 +139,11 @@ export async function peekFeed(
   feed: string,
   nowMs: number,
 ): Promise<FeedState | undefined> {
-  const fields = await book.redis.hgetall(book.key('feed', feed))
+  return parseFeed(await book.redis.hgetall(book.key('feed', feed)), nowMs)
+}
+
+/** Of fields as they are stored; undefined for a feed that never polled. */
+export function parseFeed(fields: Record<string, string>, nowMs: number): FeedState | undefined {
   return fields['floor'] === undefined ? undefined : stateOf(nowMs, fields)
 }
 

@@ -57,9 +57,10 @@ export function createNotices(options: NoticesOptions): Notices {
       const snapshot = await readSnapshot()
       const conditions = findConditions(snapshot, { nowMs, afterMs: config.afterMs })
       const stored = await redis.hgetall(keys.shared('notices'))
-      const standing = new Set([...Object.keys(stored), ...conditions.map(({ id }) => id)])
+      const byId = new Map(conditions.map((condition) => [condition.id, condition]))
+      const standing = new Set([...Object.keys(stored), ...byId.keys()])
       for (const id of standing) {
-        const condition = conditions.find((one) => one.id === id)
+        const condition = byId.get(id)
         const isCovered = condition?.coveredBy.some((cover) => standing.has(cover)) ?? false
         const trouble = parseConditionId(id)
         const via = chooseWay(ways, snapshot.sinks, trouble ? sinkOf(trouble) : null)

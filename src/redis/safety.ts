@@ -13,9 +13,24 @@ export interface RedisSafety {
   problems: string[]
 }
 
+export interface RedisHealth extends RedisSafety {
+  /**
+   * All of it, not Tocsin's share: what an operator compares with `maxmemory`. Of several masters the
+   * one that uses most.
+   */
+  usedMemoryBytes: number
+  /** Nothing more is taken in: see `hasRoom`. */
+  isFull: boolean
+}
+
 /** Of all masters the worst. Reads INFO, not CONFIG: managed services refuse the latter. */
-export async function inspectSafety(redis: Redis): Promise<RedisSafety> {
-  return worstOf(await infoOfMasters(redis))
+export async function inspectRedis(redis: Redis): Promise<RedisHealth> {
+  const masters = await infoOfMasters(redis)
+  return {
+    ...worstOf(masters),
+    usedMemoryBytes: Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0))),
+    isFull: !masters.every(roomIn),
+  }
 }
 
 function worstOf(infos: readonly NodeInfo[]): RedisSafety {
@@ -69,20 +84,12 @@ const mostShare = 0.7
 
 /** Whether Redis has room for more events, on each master; always where it has no limit of its own. */
 export async function hasRoom(redis: Redis): Promise<boolean> {
-  const masters = await infoOfMasters(redis)
-  return masters.every(({ field }) => {
-    const limit = Number(field('maxmemory') ?? 0)
-    return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
-  })
+  return (await infoOfMasters(redis)).every(roomIn)
 }
 
-/**
- * All of it, not Tocsin's share: what an operator compares with `maxmemory`. Of several masters the
- * one that uses most.
- */
-export async function usedMemoryBytes(redis: Redis): Promise<number> {
-  const masters = await infoOfMasters(redis)
-  return Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0)))
+function roomIn({ field }: NodeInfo): boolean {
+  const limit = Number(field('maxmemory') ?? 0)
+  return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
 }
 
 const schemaVersion = 1

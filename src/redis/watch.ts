@@ -2,6 +2,7 @@
  * Tells waiting for Redis from a process that hangs: /healthz must not end a replica because Redis is
  * away, answers nothing, or a Cluster has no master for one of our slots.
  */
+import { setImmediate } from 'node:timers/promises'
 import { createLoop, type Loop } from '../runtime/loop.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
@@ -11,6 +12,8 @@ import type { Redis } from './connection.ts'
 export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
   /** When Redis last owed an answer, wall clock ms; 0: never. */
   lastAwayMs(): number
+  /** Whether it owed one when it was last asked. */
+  isAway(): boolean
 }
 
 export interface RedisWatchOptions {
@@ -25,6 +28,7 @@ export interface RedisWatchOptions {
 export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
   const { redis, keys, clock, logger, timings = defaultTimings } = options
   let awayMs = 0
+  let isAway = true
   let owed: Promise<void> | undefined
 
   /** What is owed already is not asked for again: it would pile up. */
@@ -38,7 +42,11 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
 
   async function isThere(signal: AbortSignal): Promise<boolean> {
     if (redis.status !== 'ready') return false
-    const late = clock.sleep(timings.redisWatchMs, signal).then(() => false)
+    // an answer that came while this process was busy is heard first
+    const late = clock
+      .sleep(timings.redisWatchMs, signal)
+      .then(() => setImmediate())
+      .then(() => false)
     const answered = ask().then(
       () => true,
       () => false,
@@ -52,8 +60,14 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
     clock,
     logger,
     async tick(signal) {
-      if (!(await isThere(signal))) awayMs = clock.now()
+      isAway = !(await isThere(signal))
+      if (isAway) awayMs = clock.now()
     },
   })
-  return { start: () => loop.start(), stop: () => loop.stop(), lastAwayMs: () => awayMs }
+  return {
+    start: () => loop.start(),
+    stop: () => loop.stop(),
+    lastAwayMs: () => awayMs,
+    isAway: () => isAway,
+  }
 }

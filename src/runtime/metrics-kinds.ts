@@ -18,7 +18,7 @@ export type LabelDomains = Readonly<Record<string, LabelDomain>>
 
 export interface MetricDefinition {
   kind: 'counter' | 'gauge' | 'histogram'
-  /** `shared`: read from Redis at each scrape, left out while Redis does not answer. */
+  /** `shared`: read from Redis by a loop of the process, left out while Redis does not answer. */
   scope: 'local' | 'shared'
   help: string
   labels: LabelDomains
@@ -26,4 +26,12 @@ export interface MetricDefinition {
   startsUnset?: true
   /** Upper bounds of a histogram's buckets, seconds. */
   buckets?: readonly number[]
+  /** How it is told unless `http.metrics` is `detailed`; left out: no otherwise. */
+  brief?: Brief
 }
+
+/**
+ * `omitted`: not at all. `sparse`: a counter begins with its first count, a gauge is shown while it is not 0.
+ * `without`: over all values of these labels.
+ */
+export type Brief = 'omitted' | 'sparse' | { readonly without: readonly string[] }

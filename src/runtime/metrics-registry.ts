@@ -1,7 +1,7 @@
-/** The table's metrics as prom-client holds them: registered, bounded in their labels, started at 0. */
+/** The table's local metrics as prom-client holds them: registered, bounded in their labels, started at 0. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { LabelDomain, LabelDomains, MetricDefinition } from './metrics-kinds.ts'
-import { helpOf, metricTable, type MetricTable } from './metrics-table.ts'
+import { helpOf, metricTable } from './metrics-table.ts'
 import { responseCodes, severityWords } from './metrics-words.ts'
 
 /** The configured names that label metrics. */
@@ -17,19 +17,31 @@ export interface RegisteredMetric {
   metric: Counter | Gauge | Histogram
 }
 
-export type RegisteredMetrics = Record<keyof MetricTable, RegisteredMetric>
+/** What is exported of the table, with the labels it has then; by name. */
+export function tableInForce(isDetailed: boolean): Map<string, MetricDefinition> {
+  const entries = Object.entries<MetricDefinition>(metricTable).flatMap(([name, definition]) => {
+    const { brief, labels } = definition
+    if (isDetailed || brief === undefined) return [[name, definition] as const]
+    if (brief === 'omitted') return []
+    if (brief === 'sparse') return [[name, { ...definition, startsUnset: true }] as const]
+    const left = Object.entries(labels).filter(([label]) => !brief.without.includes(label))
+    return [[name, { ...definition, labels: Object.fromEntries(left) }] as const]
+  })
+  return new Map(entries)
+}
 
-/** Registers each metric of the table in the registry of its scope. */
-export function registerTable(registries: {
-  local: Registry
-  shared: Registry
-}): RegisteredMetrics {
-  return Object.fromEntries(
-    Object.entries<MetricDefinition>(metricTable).map(([name, definition]) => [
+/** Registers the local metrics of the table. */
+export function registerTable(
+  table: ReadonlyMap<string, MetricDefinition>,
+  registry: Registry,
+): Map<string, RegisteredMetric> {
+  const local = [...table].filter(([, { scope }]) => scope === 'local')
+  return new Map(
+    local.map(([name, definition]) => [
       name,
-      { definition, metric: register(name, definition, registries[definition.scope]) },
+      { definition, metric: register(name, definition, registry) },
     ]),
-  ) as RegisteredMetrics
+  )
 }
 
 function register(
@@ -54,14 +66,11 @@ function register(
 }
 
 type LabelValues = Record<string, string | number>
-type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
+export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
 
 /** What the parts call: `inc`, `set` or `observe`, with labels bounded on the way. */
 export function accessTo({ metric, definition }: RegisteredMetric): object {
-  function split([first, second]: LooseArguments): [LabelValues, number] {
-    if (typeof first !== 'object') return [{}, first ?? 1]
-    return [bounded(first, definition.labels), second ?? 1]
-  }
+  const split = (given: LooseArguments) => splitArguments(given, definition.labels)
   if (metric instanceof Counter) {
     return { inc: (...given: LooseArguments) => metric.inc(...split(given)) }
   }
@@ -71,13 +80,15 @@ export function accessTo({ metric, definition }: RegisteredMetric): object {
   return { observe: (...given: LooseArguments) => metric.observe(...split(given)) }
 }
 
-function bounded(labels: LabelValues, domains: LabelDomains): LabelValues {
-  return Object.fromEntries(
-    Object.entries(labels).map(([name, value]) => [
-      name,
-      boundedValue(String(value), domains[name]),
-    ]),
-  )
+/** The labels that are in force, in their order, with values from their domains; and the amount. */
+export function splitArguments(
+  [first, second]: LooseArguments,
+  domains: LabelDomains,
+): [Record<string, string>, number] {
+  if (typeof first !== 'object') return [{}, first ?? 1]
+  const labels: Record<string, string> = {}
+  for (const name in domains) labels[name] = boundedValue(String(first[name]), domains[name])
+  return [labels, second ?? 1]
 }
 
 function boundedValue(value: string, domain: LabelDomain | undefined): string {
@@ -94,7 +105,11 @@ function isOneOf(words: readonly string[], value: string): boolean {
  * Makes every label set that can be named beforehand appear, unless it starts unset: with 0, or as it
  * counts already. Those that only `before` could name disappear.
  */
-export function zero(metrics: RegisteredMetric[], names: KnownNames, before?: KnownNames): void {
+export function zero(
+  metrics: Iterable<RegisteredMetric>,
+  names: KnownNames,
+  before?: KnownNames,
+): void {
   for (const { definition, metric } of metrics) {
     const old = setsByKey(before ? labelSets(definition.labels, before) : [])
     const wanted = setsByKey(labelSets(definition.labels, names))
@@ -114,7 +129,7 @@ function setsByKey(sets: LabelSet[]): Map<string, LabelSet> {
   return new Map(sets.map((labels) => [JSON.stringify(labels), labels]))
 }
 
-function labelSets(domains: LabelDomains, names: KnownNames): LabelSet[] {
+export function labelSets(domains: LabelDomains, names: KnownNames): LabelSet[] {
   return Object.entries(domains).reduce<LabelSet[]>(
     (sets, [label, domain]) =>
       sets.flatMap((set) => valuesOf(domain, names).map((value) => ({ ...set, [label]: value }))),

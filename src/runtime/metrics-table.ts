@@ -3,7 +3,7 @@
  * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
  * written here, or names of the configuration; never a uid, an address or an error text.
  */
-import type { LabelDomains, MetricDefinition } from './metrics-kinds.ts'
+import type { Brief, LabelDomains, MetricDefinition } from './metrics-kinds.ts'
 import {
   attemptOutcomes,
   pollFailures,
@@ -25,26 +25,35 @@ const accountAndTier = { account: 'accounts', tier: tiers } as const
 
 export const metricTable = {
   feed_polls_total: counter('Polls begun.', feed),
-  feed_polls_failed_total: counter('Polls that failed, by reason.', {
-    ...feed,
-    reason: pollFailures,
-  }),
-  feed_pages_total: counter('Pages taken in.', feed),
-  feed_empty_pages_total: counter('Pages taken in that held no item.', feed),
-  feed_cursor_resets_total: counter('Walks begun anew instead of going on at their cursor.', {
-    ...feed,
-    reason: [
-      'configuration_changed',
-      'cursor_refused',
-      'page_size_changed',
-      'page_too_large',
-      'rewound',
-    ],
-  }),
+  feed_polls_failed_total: counter(
+    'Polls that failed, by reason.',
+    {
+      ...feed,
+      reason: pollFailures,
+    },
+    'sparse',
+  ),
+  feed_pages_total: counter('Pages taken in.', feed, 'sparse'),
+  feed_empty_pages_total: counter('Pages taken in that held no item.', feed, 'omitted'),
+  feed_cursor_resets_total: counter(
+    'Walks begun anew instead of going on at their cursor.',
+    {
+      ...feed,
+      reason: [
+        'configuration_changed',
+        'cursor_refused',
+        'page_size_changed',
+        'page_too_large',
+        'rewound',
+      ],
+    },
+    'sparse',
+  ),
   feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
   feed_last_caught_up_timestamp_seconds: shared(
     'Last time the feed was read to its end; 0: never.',
     feed,
+    'omitted',
   ),
   feed_newest_event_timestamp_seconds: shared(
     'Newest creation time of an event taken in; 0: none yet.',
@@ -54,7 +63,7 @@ export const metricTable = {
     'Time since the feed was last read to its end; before that, since it was first polled, or since this instance started while it was not. Grows while polls fail.',
     feed,
   ),
-  feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed),
+  feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed, 'sparse'),
   feed_sweep_last_completed_timestamp_seconds: shared(
     'Last time a sweep was read to its end; 0: never.',
     feed,
@@ -67,23 +76,37 @@ export const metricTable = {
   match_time_doubted_total: counter(
     'Times that the filter by match time did not show what it should, or showed what it should not.',
     feed,
+    'sparse',
   ),
   feed_unreadable: shared(
     '1 while half or more of the last page with items could not be read, though the feed may be caught up.',
     feed,
+    'sparse',
   ),
-  quarantine_entries: shared('Items in the quarantine, by the feed that showed them.', feed),
-  feed_paused: shared('1 while the feed is not polled, by reason.', {
-    ...feed,
-    reason: ['operator', 'refused', 'quota'],
-  }),
+  quarantine_entries: shared(
+    'Items in the quarantine, by the feed that showed them.',
+    feed,
+    'sparse',
+  ),
+  feed_paused: shared(
+    '1 while the feed is not polled, by reason.',
+    {
+      ...feed,
+      reason: ['operator', 'refused', 'quota'],
+    },
+    'sparse',
+  ),
   feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
   feed_poll_interval_seconds: gauge('The configured every.', feed),
 
-  api_requests_total: counter('Requests to the service, by status code.', {
-    ...accountAndTier,
-    code: 'code',
-  }),
+  api_requests_total: counter(
+    'Requests to the service, by status code.',
+    {
+      ...accountAndTier,
+      code: 'code',
+    },
+    'sparse',
+  ),
   api_budget_wait_seconds_total: counter(
     'Time that requests waited for the rate limit.',
     accountAndTier,
@@ -95,39 +118,68 @@ export const metricTable = {
   api_searches_remaining: sharedWhenKnown('Searches left of the quota, by the last answer.', {
     account: 'accounts',
   }),
-  token_refreshes_total: counter('Renewals of the access token.', {
-    account: 'accounts',
-    result: ['renewed', 'failed'],
-  }),
-  account_paused: shared('1 while requests of the account are paused, by reason.', {
-    account: 'accounts',
-    reason: ['auth'],
-  }),
+  token_refreshes_total: counter(
+    'Renewals of the access token.',
+    {
+      account: 'accounts',
+      result: ['renewed', 'failed'],
+    },
+    'sparse',
+  ),
+  account_paused: shared(
+    '1 while requests of the account are paused, by reason.',
+    {
+      account: 'accounts',
+      reason: ['auth'],
+    },
+    'sparse',
+  ),
   account_configured: sharedWhenKnown(
     '1 for an account of the configuration, 0 for one that left it and still has a ledger.',
     { account: 'accounts' },
   ),
-  account_items_pending: shared('Items of the account that are not yet final.', {
-    account: 'accounts',
-  }),
+  account_items_pending: shared(
+    'Items of the account that are not yet final.',
+    {
+      account: 'accounts',
+    },
+    'sparse',
+  ),
 
   events_fetched_total: counter(
     'Items received: new, duplicate, quarantined and baseline ones together.',
     feed,
   ),
-  events_new_total: counter('Events taken in for the first time.', {
-    ...feed,
+  events_new_total: counter(
+    'Events taken in for the first time.',
+    {
+      ...feed,
+      severity: 'severity',
+    },
+    { without: ['severity'] },
+  ),
+  events_new_by_severity_total: counter('Events taken in for the first time, of all feeds.', {
     severity: 'severity',
   }),
-  events_duplicate_total: counter('Items received that this feed had shown before.', feed),
-  events_quarantined_total: counter('Items received that could not be read, kept aside.', feed),
+  events_duplicate_total: counter(
+    'Items received that this feed had shown before.',
+    feed,
+    'sparse',
+  ),
+  events_quarantined_total: counter(
+    'Items received that could not be read, kept aside.',
+    feed,
+    'sparse',
+  ),
   events_baseline_total: counter(
     'Items received that are older than the floor of the feed: marked, not sent.',
     feed,
+    'sparse',
   ),
   events_severity_raised_total: counter(
     'Known events that came back with a higher severity and were routed again.',
     feed,
+    'sparse',
   ),
   events_unreadable_total: counter(
     'Items received that could not be read, known ones included: of events_fetched_total.',
@@ -140,64 +192,90 @@ export const metricTable = {
   unknown_severity_total: counter(
     'Events with a severity that this version does not know, treated as critical.',
     feed,
+    'sparse',
   ),
-  events_routed_total: counter('Events that a route took.', {
-    route: 'routes',
-    severity: 'severity',
-  }),
+  events_routed_total: counter(
+    'Events that a route took.',
+    {
+      route: 'routes',
+      severity: 'severity',
+    },
+    { without: ['severity'] },
+  ),
   events_root_only_total: counter('Events that no route but the root took.', {
     severity: 'severity',
   }),
   event_match_to_fetch_seconds: histogram(
     'From the match at the service to the arrival here.',
     feed,
-    detectionBuckets,
+    { buckets: detectionBuckets, brief: { without: ['feed'] } },
   ),
-  event_lateness_seconds: histogram(
-    'How old late events were when a rescan found them.',
-    feed,
-    latenessBuckets,
-  ),
+  event_lateness_seconds: histogram('How old late events were when a rescan found them.', feed, {
+    buckets: latenessBuckets,
+    brief: { without: ['feed'] },
+  }),
   event_fetch_to_delivery_seconds: histogram(
     "From the arrival here to the sink's acceptance.",
     { ...sink, severity: 'severity' },
-    deliveryBuckets,
+    { buckets: deliveryBuckets, brief: { without: ['sink'] } },
   ),
 
   items_created_total: counter('Items created: one event for one destination each.', sink),
-  items_settled_total: counter('Items that became final, by outcome.', {
-    ...sink,
-    outcome: ['delivered', 'dead', 'suppressed', 'diverted'],
-  }),
-  items_replayed_total: sharedCounter('Dead items sent again on request.', sink),
-  items_pending: shared('Items not yet final, by state.', {
-    ...sink,
-    state: ['queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying'],
-  }),
-  deliveries_total: counter('Messages that ended, by outcome.', {
-    ...sink,
-    outcome: ['delivered', 'dead', 'split'],
-  }),
-  delivery_attempts_total: counter('Tries at a delivery, by outcome or reason of the failure.', {
-    ...sink,
-    outcome: attemptOutcomes,
-  }),
+  items_settled_total: counter(
+    'Items that became final, by outcome.',
+    {
+      ...sink,
+      outcome: ['delivered', 'dead', 'suppressed', 'diverted'],
+    },
+    'sparse',
+  ),
+  items_replayed_total: sharedCounter('Dead items sent again on request.', sink, 'sparse'),
+  items_pending: shared(
+    'Items not yet final, by state.',
+    {
+      ...sink,
+      state: ['queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying'],
+    },
+    'sparse',
+  ),
+  deliveries_total: counter(
+    'Messages that ended, by outcome.',
+    {
+      ...sink,
+      outcome: ['delivered', 'dead', 'split'],
+    },
+    'sparse',
+  ),
+  delivery_attempts_total: counter(
+    'Tries at a delivery, by outcome or reason of the failure.',
+    {
+      ...sink,
+      outcome: attemptOutcomes,
+    },
+    'sparse',
+  ),
   delivery_repeat_risk_total: counter(
     'Attempts that may repeat an earlier one whose answer was lost.',
     sink,
+    'sparse',
   ),
   delivery_oldest_due_timestamp_seconds: shared(
     'When the longest-waiting due item became due; 0: none is due. Held and collected items are not due.',
     sink,
+    'sparse',
   ),
   dead_letters: shared('Dead letters kept for replay.', sink),
   sink_circuit_state: shared('1 for the state that the circuit is in.', {
     ...sink,
     state: ['closed', 'half_open', 'open', 'disabled'],
   }),
-  sink_fallbacks_total: counter('Items that went to the fallback of the sink instead of it.', sink),
+  sink_fallbacks_total: counter(
+    'Items that went to the fallback of the sink instead of it.',
+    sink,
+    'sparse',
+  ),
   sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
-  sink_paused: shared('1 while an operator pauses the sink.', sink),
+  sink_paused: shared('1 while an operator pauses the sink.', sink, 'sparse'),
   canary_interval_seconds: gaugeWhenKnown(
     'The configured canary.every; only for sinks with a canary.',
     sink,
@@ -209,13 +287,17 @@ export const metricTable = {
   canary_pings_total: counter('Pings of canary.ping, one for each canary that arrived.', {
     outcome: ['delivered', 'failed'],
   }),
-  suppressed_total: counter('Items settled without a message, by reason.', {
-    ...sink,
-    severity: 'severity',
-    reason: suppressionReasons,
-  }),
+  suppressed_total: counter(
+    'Items settled without a message, by reason.',
+    {
+      ...sink,
+      severity: 'severity',
+      reason: suppressionReasons,
+    },
+    'sparse',
+  ),
   silences_active: shared('Silences in force.', {}),
-  digest_items: shared('Items that wait for the next digest.', sink),
+  digest_items: shared('Items that wait for the next digest.', sink, 'sparse'),
   digest_last_sent_timestamp_seconds: sharedWhenKnown(
     'Last digest that was sent; 0: none yet. Only for sinks with a digest.',
     sink,
@@ -240,6 +322,7 @@ export const metricTable = {
   audit_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,
+    'sparse',
   ),
   ledger_discrepancies: sharedWhenKnown(
     'Items by which counters and records differ, and items and references that nothing moves, by the last look at the ledger; must be 0.',
@@ -273,7 +356,11 @@ export const metricTable = {
     {},
   ),
   build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
-  redis_up: gauge('1 if Redis answered this scrape in time.', {}),
+  redis_up: gauge('1 if Redis answered when it was last asked, some seconds ago.', {}),
+  state_age_seconds: gauge(
+    'How old the values are that were read from Redis; before the first reading: since the start.',
+    {},
+  ),
   redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
   redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
   ledger_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
@@ -296,8 +383,8 @@ function aggregationOf({ kind, scope }: MetricDefinition): string {
   return kind === 'gauge' ? 'Local to this instance.' : 'Local to this instance (sum).'
 }
 
-function counter<const L extends LabelDomains>(help: string, labels: L) {
-  return { kind: 'counter', scope: 'local', help, labels } as const
+function counter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'counter', scope: 'local', help, labels, ...told(brief) } as const
 }
 
 /** A counter with so many labels that a series begins with its first count. */
@@ -315,12 +402,12 @@ function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
 }
 
 /** Counted in Redis, because a command of another process counts it. */
-function sharedCounter<const L extends LabelDomains>(help: string, labels: L) {
-  return { kind: 'counter', scope: 'shared', help, labels } as const
+function sharedCounter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'counter', scope: 'shared', help, labels, ...told(brief) } as const
 }
 
-function shared<const L extends LabelDomains>(help: string, labels: L) {
-  return { kind: 'gauge', scope: 'shared', help, labels } as const
+function shared<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'gauge', scope: 'shared', help, labels, ...told(brief) } as const
 }
 
 function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
@@ -330,7 +417,11 @@ function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) 
 function histogram<const L extends LabelDomains>(
   help: string,
   labels: L,
-  buckets: readonly number[],
+  { buckets, brief }: { buckets: readonly number[]; brief: Brief },
 ) {
-  return { kind: 'histogram', scope: 'local', help, labels, buckets } as const
+  return { kind: 'histogram', scope: 'local', help, labels, buckets, brief } as const
+}
+
+function told(brief: Brief | undefined): { brief?: Brief } {
+  return brief === undefined ? {} : { brief }
 }

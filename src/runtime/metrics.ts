@@ -1,30 +1,35 @@
 /**
  * The metrics of one running Tocsin: typed access to every metric of the table, and the text of a
- * scrape. A scrape never waits longer than 0.8 s for Redis: it then goes without the shared gauges
- * and says `tocsin_redis_up 0`. Nothing is kept in prom-client's global registry.
+ * scrape. A scrape only prints: what is read from Redis was read before. Nothing is kept in
+ * prom-client's global registry.
  */
 import { collectDefaultMetrics, Registry, type Gauge } from 'prom-client'
 import { systemClock, type Clock } from './clock.ts'
-import type { Logger } from './logger.ts'
-import { accessTo, registerTable, zero, type KnownNames } from './metrics-registry.ts'
-import { createSharedGauges } from './metrics-shared.ts'
 import type { MetricDefinition } from './metrics-kinds.ts'
-import type { MetricTable } from './metrics-table.ts'
+import { accessTo, registerTable, tableInForce, zero, type KnownNames } from './metrics-registry.ts'
+import { createStateDraft } from './metrics-state.ts'
+import { metricTable, type MetricTable } from './metrics-table.ts'
 
-/** Every metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
-export type Metrics = TypedMetrics & {
+/** Every local metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
+export type Metrics = MetricsOf<'local'> & {
   /**
    * Makes every label set that can be named beforehand appear with 0. Before counting, and again when
    * the names change: what counts already goes on, the series of names that are gone disappear.
    */
   startAtZero(names: KnownNames): void
   /**
-   * Hands in what reads Redis and sets the shared gauges at each scrape. They begin each scrape at
-   * 0: what is set outside `refresh` is lost. `feed_lag_seconds` begins at the time since the start.
+   * Begins a new state of what is read from Redis: every label set that can be named has 0, and each
+   * feed lags since the start. Scrapes show the state before until this one is published.
    */
-  onScrape(refresh: () => Promise<void>): void
-  /** Prometheus text format; answers within a second and never rejects because of Redis. */
-  render(): Promise<{ contentType: string; body: string }>
+  beginState(): StateMetrics
+  /** Prometheus text format. While Redis is away, what was read from it is left out. */
+  render(isRedisUp?: boolean): Promise<{ contentType: string; body: string }>
+}
+
+/** The shared metrics of the table, as one reading of Redis finds them. */
+export type StateMetrics = MetricsOf<'shared'> & {
+  /** `atMs`: when the reading began. */
+  publish(atMs: number): void
 }
 
 export interface CounterMetric<Labels> {
@@ -37,12 +42,6 @@ export interface GaugeMetric<Labels> {
 
 export interface HistogramMetric<Labels> {
   observe(...labelsAndSeconds: [...LabelArgument<Labels>, seconds: number]): void
-}
-
-export interface MetricsOptions {
-  clock?: Clock
-  /** Told once when reading the shared gauges begins to fail. */
-  logger?: Logger
 }
 
 type LabelArgument<Labels> = keyof Labels extends never ? [] : [labels: Labels]
@@ -65,64 +64,82 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name
 
-/** Without the one that `render` computes itself. */
-type SettableName = Exclude<keyof MetricTable, 'redis_up'>
+/** Without those that `render` computes itself. */
+type SettableName = Exclude<keyof MetricTable, 'redis_up' | 'state_age_seconds'>
 
-type TypedMetrics = {
-  readonly [Name in SettableName as CamelCase<Name>]: MetricOf<MetricTable[Name]>
+type MetricsOf<Scope> = {
+  readonly [
+    Name in SettableName as MetricTable[Name]['scope'] extends Scope ? CamelCase<Name> : never
+  ]: MetricOf<MetricTable[Name]>
 }
 
-export function createMetrics({ clock = systemClock, logger }: MetricsOptions = {}): Metrics {
-  const local = new Registry()
-  const shared = new Registry()
-  const registered = registerTable({ local, shared })
-  const redisUp = registered.redis_up.metric as Gauge
-  const lag = registered.feed_lag_seconds.metric as Gauge
+export interface MetricsOptions {
+  clock?: Clock
+  /** Every series of the table: `http.metrics: detailed`. */
+  isDetailed?: boolean
+}
+
+export function createMetrics({
+  clock = systemClock,
+  isDetailed = true,
+}: MetricsOptions = {}): Metrics {
+  const registry = new Registry()
+  const table = tableInForce(isDetailed)
+  const registered = registerTable(table, registry)
+  const redisUp = registered.get('redis_up')?.metric as Gauge
+  const stateAge = registered.get('state_age_seconds')?.metric as Gauge
   const startedAtMs = clock.now()
-  let known: KnownNames | undefined
-  let refresh = notReadYet
-  collectDefaultMetrics({ register: local })
+  let known: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
+  let state = { text: '', atMs: startedAtMs }
+  collectDefaultMetrics({ register: registry })
 
-  async function readShared(): Promise<void> {
-    zero(
-      Object.values(registered).filter(({ definition }) => definition.scope === 'shared'),
-      known ?? noNames,
-    )
-    for (const name of known?.feeds ?? []) {
-      lag.set({ feed: name }, Math.max(0, clock.now() - startedAtMs) / 1000)
-    }
-    await refresh()
-  }
-
-  const sharedGauges = createSharedGauges({ registry: shared, read: readShared, clock, logger })
   return {
-    ...typedAccess(registered),
+    ...typedAccess('local', new Map([...registered].map(([name, one]) => [name, accessTo(one)]))),
     startAtZero(names) {
-      zero(Object.values(registered), names, known)
+      zero(registered.values(), names, known)
+      if (hasLeft(known, names)) state = { ...state, text: '' } // until the next reading
       known = names
     },
-    onScrape(given) {
-      refresh = given
+    beginState() {
+      const draft = createStateDraft(table, { isDetailed, names: known })
+      const metrics = typedAccess('shared', draft.metrics)
+      const sinceStart = Math.max(0, clock.now() - startedAtMs) / 1000
+      for (const feed of known.feeds) metrics.feedLagSeconds.set({ feed }, sinceStart)
+      return {
+        ...metrics,
+        publish(atMs) {
+          state = { text: draft.text(), atMs }
+        },
+      }
     },
-    async render() {
-      const sharedText = await sharedGauges.render()
-      redisUp.set(sharedText === undefined ? 0 : 1)
-      const body = (await local.metrics()) + (sharedText ?? '')
-      return { contentType: local.contentType, body }
+    async render(isRedisUp = true) {
+      redisUp.set(isRedisUp ? 1 : 0)
+      stateAge.set(Math.max(0, clock.now() - state.atMs) / 1000)
+      const body = (await registry.metrics()) + (isRedisUp ? state.text : '')
+      return { contentType: registry.contentType, body }
     },
   }
 }
 
-const noNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
-
-function notReadYet(): Promise<void> {
-  return Promise.reject(new Error('nothing reads the shared metrics yet'))
+function hasLeft(before: KnownNames, names: KnownNames): boolean {
+  return (['feeds', 'sinks', 'accounts', 'routes'] as const).some((kind) => {
+    const kept = new Set(names[kind])
+    return before[kind].some((name) => !kept.has(name))
+  })
 }
 
-function typedAccess(registered: ReturnType<typeof registerTable>): TypedMetrics {
-  const access = Object.entries(registered).map(([name, metric]) => [
-    name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
-    accessTo(metric),
-  ])
-  return Object.fromEntries(access) as TypedMetrics
+const nothing = { inc() {}, set() {}, observe() {} }
+
+/** What is not exported can be called as well. */
+function typedAccess<Scope extends MetricDefinition['scope']>(
+  scope: Scope,
+  metrics: ReadonlyMap<string, object>,
+): MetricsOf<Scope> {
+  const access = Object.entries<MetricDefinition>(metricTable)
+    .filter(([, definition]) => definition.scope === scope)
+    .map(([name]) => [
+      name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
+      metrics.get(name) ?? nothing,
+    ])
+  return Object.fromEntries(access) as MetricsOf<Scope>
 }

@@ -16,6 +16,8 @@ export interface Timings {
   reliefMs: number
   accountsMs: number
   feedJobsMs: number
+  /** What metrics and self-alerts show; a long pass is followed by a longer pause, see build-state.ts. */
+  stateMs: number
   /** Audits, ledger audits, retention and self-alerts: how often each looks whether it is due. */
   housekeepingMs: number
 
@@ -57,6 +59,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   reliefMs: 5_000,
   accountsMs: 5_000,
   feedJobsMs: 10_000,
+  stateMs: 5_000,
   housekeepingMs: 15_000,
 
   reconcileGraceMs: 3_000,

@@ -63,7 +63,7 @@ export function sharedOf({ config, hash }: LoadedConfig): Shared {
     keys: createKeys(config.redis.prefix),
     clock,
     logger,
-    metrics: createMetrics({ clock, logger }),
+    metrics: createMetrics({ clock }),
     books: [],
     newAccounts: [],
     generation: { number: 1, hash, isActive: true },

@@ -45,8 +45,9 @@ route: {sinks: [soc], group_wait: 0s}
     expect(email[0]!.mail!.subject).toContain('6 events could not be delivered to soc')
     expect(command).not.toBeNull()
     await until('all is settled', () => nothingPending(replica))
-    expect(await (await fetch(`${url}/metrics`)).text()).toContain(
-      'tocsin_sink_circuit_state{sink="soc",state="disabled"} 1',
+    const disabled = 'tocsin_sink_circuit_state{sink="soc",state="disabled"} 1'
+    await until('the metrics say so', async () =>
+      (await (await fetch(`${url}/metrics`)).text()).includes(disabled),
     )
 
     mend()

@@ -127,9 +127,10 @@ test.each([
     expect(await json('feeds', 'list', ...config)).toContainEqual(
       expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),
     )
+    const counted = 'tocsin_account_items_pending{account="umbrella"} 100\n'
+    await until('the metrics count it', async () => (await metricsOf(daemon)).includes(counted))
     const body = await metricsOf(daemon)
     expect(body).toContain('tocsin_account_configured{account="umbrella"} 0\n')
-    expect(body).toContain('tocsin_account_items_pending{account="umbrella"} 100\n')
     expect(body).toContain('tocsin_account_configured{account="main"} 1\n')
 
     await pauseSink(prefix, false)

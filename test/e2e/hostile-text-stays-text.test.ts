@@ -120,7 +120,7 @@ test('hostile events arrive at every sink once, as text, and bend nothing on the
   const port = await freePort()
   const yaml = `
 redis: {url: '${redis.url}'}
-http: {port: ${port}}
+http: {port: ${port}, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 100}}}
 feeds:
   main: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: [high], labels: {constructor: x}}

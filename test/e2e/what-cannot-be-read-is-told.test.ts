@@ -17,7 +17,7 @@ test('a feed whose items lost their uids is not green in log, metric, notice, di
   const port = await freePort()
   const yaml = `
 redis: {url: '${redis.url}'}
-http: {port: ${port}}
+http: {port: ${port}, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 50}}}
 feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: []}}
 sinks:
@@ -38,7 +38,6 @@ notices: {sink: siem}
     const line = scrape.split('\n').find((one) => one.startsWith(`${name}{feed="brand"`))
     return Number(line?.split(' ').at(-1))
   }
-  // a busy machine's scrape may go without what is read from Redis
   const shows = (name: string, value: number): Promise<void> =>
     until(`${name} is ${value}`, async () => (await series(name)) === value, 60_000)
   const notices = (): string[] =>

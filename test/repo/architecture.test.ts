@@ -58,7 +58,8 @@ const mayImport: Record<string, string[]> = {
     'runtime',
   ],
   'delivery/relief': ['delivery', 'digest', 'store', 'ledger', 'events', 'runtime'],
-  http: ['ledger', 'redis', 'runtime'],
+  http: ['runtime'],
+  ops: ['ledger', 'runtime'],
   sandbox: ['sandbox/*', 'runtime'],
   'sandbox/api': [
     'sandbox',

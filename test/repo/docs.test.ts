@@ -291,9 +291,18 @@ describe('Commands', () => {
 describe('Metrics', () => {
   const section = sectionOf('Metrics')
 
-  function aggregationOf({ kind, scope }: MetricDefinition): string {
-    if (scope === 'shared') return 'max'
-    return kind === 'gauge' ? 'each' : 'sum'
+  function aggregationOf({ kind, scope, brief }: MetricDefinition): string {
+    const how = kind === 'gauge' ? 'each' : 'sum'
+    const words = { sparse: ', sparse', omitted: ', detailed' }
+    return `${scope === 'shared' ? 'max' : how}${typeof brief === 'string' ? words[brief] : ''}`
+  }
+
+  /** Those that only `detailed` has stand in parentheses. */
+  function labelsOf({ labels, brief }: MetricDefinition): string {
+    const isLeftOut = (label: string): boolean =>
+      typeof brief === 'object' && brief.without.includes(label)
+    const names = Object.keys(labels).map((label) => (isLeftOut(label) ? `(${label})` : label))
+    return names.join(', ') || '–'
   }
 
   test('has a row for every metric, with its labels and how to aggregate it', () => {
@@ -301,8 +310,7 @@ describe('Metrics', () => {
       [codesIn(name)[0], labels, how].join(' | '),
     )
     const expected = Object.entries<MetricDefinition>(metricTable).map(([name, definition]) => {
-      const labels = Object.keys(definition.labels).join(', ') || '–'
-      return [`tocsin_${name}`, labels, aggregationOf(definition)].join(' | ')
+      return [`tocsin_${name}`, labelsOf(definition), aggregationOf(definition)].join(' | ')
     })
     expect(rows.toSorted()).toEqual(expected.toSorted())
   })

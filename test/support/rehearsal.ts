@@ -21,6 +21,7 @@ export const shortTimings: Timings = {
   reliefMs: 500,
   feedJobsMs: 2_000,
   housekeepingMs: 1_000,
+  stateMs: 500,
   reconcileGraceMs: 500,
   pollBackoffMs: 500,
   notDueLookMs: 500,

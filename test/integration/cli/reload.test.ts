@@ -37,7 +37,7 @@ function configurations(): Write {
     return `redis:
   url: ${redisUrl}
   prefix: ${prefix}
-http: {port: 0}
+http: {port: 0, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {${feeds.map((name) => `${name}: {type: events, identifier_group: 1042, detail: [], every: 5s}`).join(', ')}}
 sinks:

@@ -54,7 +54,6 @@ async function raw(url: string, text: string): Promise<string> {
 describe('/metrics', () => {
   test('answers in Prometheus text format', async () => {
     const metrics = createMetrics()
-    metrics.onScrape(async () => {})
     metrics.feedPollsTotal.inc({ feed: 'brand' })
     const answer = await fetch(`${await started({ metrics })}/metrics`)
     expect(answer.status).toBe(200)
@@ -62,16 +61,6 @@ describe('/metrics', () => {
     const body = await answer.text()
     expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1\n')
     expect(body).toContain('tocsin_redis_up 1\n')
-  })
-
-  test('answers within a second while Redis hangs', async () => {
-    const metrics = createMetrics()
-    metrics.onScrape(never)
-    const url = await started({ metrics })
-    const began = performance.now()
-    const body = await (await fetch(`${url}/metrics`)).text()
-    expect(performance.now() - began).toBeLessThan(1000)
-    expect(body).toContain('tocsin_redis_up 0\n')
   })
 })
 

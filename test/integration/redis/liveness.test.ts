@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { buildWeb } from '../../../src/app/build-web.ts'
+import type { HttpConfig } from '../../../src/http/config.ts'
 import type { Setup } from '../../../src/app/setup.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { createRedisWatch } from '../../../src/redis/watch.ts'
@@ -23,13 +24,17 @@ test.each([
     keys,
     clock: systemClock,
     logger: silent,
-    metrics: createMetrics({ clock: systemClock, logger: silent }),
+    metrics: createMetrics(),
   }
   const nowMs = Date.now()
   const loop = { lastProgressMs: () => nowMs - movedAgoMs }
   const setup = { shared, engine: { loops: [{ name: 'reconcile', loop }] } } as unknown as Setup
-  const watch = { lastAwayMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs) }
-  const http = buildWeb({ host: '127.0.0.1', port: 0, hosts: [] }, watch, () => setup)
+  const watch = {
+    lastAwayMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs),
+    isAway: () => false,
+  }
+  const config: HttpConfig = { host: '127.0.0.1', port: 0, hosts: [], metrics: 'brief' }
+  const http = buildWeb(config, watch, () => setup)
   const { url } = await http.start()
   try {
     expect((await fetch(`${url}/healthz`)).status).toBe(status)

@@ -71,7 +71,12 @@ describe('what is left out has its default', () => {
   test('of Redis, HTTP and the ledger', () => {
     expect(config.redis.url?.reveal()).toBe('redis://127.0.0.1:6379')
     expect(config.redis).toMatchObject({ prefix: 'tocsin', allowUnsafe: false })
-    expect(config.http).toEqual({ host: '127.0.0.1', port: 9464, hosts: [] })
+    expect(config.http).toEqual({
+      host: '127.0.0.1',
+      port: 9464,
+      hosts: [],
+      metrics: 'brief',
+    })
     const day = 86_400_000
     expect(config.ledger).toEqual({
       dedupeHorizonMs: 90 * day,

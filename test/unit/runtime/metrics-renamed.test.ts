@@ -13,7 +13,6 @@ test('when names change, what goes on keeps its counts, what is new starts at 0,
   metrics.itemsCreatedTotal.inc({ sink: 'soc' }, 5)
   metrics.eventFetchToDeliverySeconds.observe({ sink: 'soc', severity: 'high' }, 1)
   metrics.startAtZero(renamed)
-  metrics.onScrape(async () => {})
   const { body } = await metrics.render()
   expect(body).not.toContain('feed="brand"')
   expect(body).toContain('tocsin_feed_polls_total{feed="staff"} 0')
@@ -22,4 +21,16 @@ test('when names change, what goes on keeps its counts, what is new starts at 0,
   const count = 'tocsin_event_fetch_to_delivery_seconds_count'
   expect(body).toContain(`${count}{sink="soc",severity="high"} 1`)
   expect(body).toContain(`${count}{sink="extra",severity="high"} 0`)
+})
+
+test('when a name is gone, what was read from Redis before goes too, until it is read again', async () => {
+  const metrics = createMetrics()
+  metrics.startAtZero(names)
+  metrics.beginState().publish(0)
+  metrics.startAtZero({ ...names, sinks: ['soc', 'extra'] })
+  expect((await metrics.render()).body).toContain('tocsin_feed_lag_seconds{feed="brand"}')
+  metrics.startAtZero(renamed)
+  expect((await metrics.render()).body).not.toContain('feed="brand"')
+  metrics.beginState().publish(0)
+  expect((await metrics.render()).body).toContain('tocsin_feed_lag_seconds{feed="staff"}')
 })

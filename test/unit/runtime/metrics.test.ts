@@ -1,15 +1,13 @@
-import { Writable } from 'node:stream'
 import { register } from 'prom-client'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { severities } from '../../../src/events/severity.ts'
 import type { WalkReason } from '../../../src/ledger/feed-state.ts'
 import { pendingStates } from '../../../src/ledger/records.ts'
 import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
 import type { MetricDefinition } from '../../../src/runtime/metrics-kinds.ts'
 import { helpOf, metricNames, metricTable } from '../../../src/runtime/metrics-table.ts'
 import { severityWords } from '../../../src/runtime/metrics-words.ts'
-import { createMetrics, type Metrics } from '../../../src/runtime/metrics.ts'
+import { createMetrics, type Metrics, type StateMetrics } from '../../../src/runtime/metrics.ts'
 import type { ServiceReason } from '../../../src/service/service-error.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
 
@@ -56,7 +54,7 @@ describe('names and help', () => {
 
   test('everything in the table, and nothing else of its own, is in a scrape', async () => {
     const metrics = createMetrics()
-    metrics.onScrape(async () => {})
+    metrics.beginState().publish(0)
     const body = await scrape(metrics)
     const shown = [...body.matchAll(/^# TYPE (tocsin_\S+)/gm)].map((match) => String(match[1]))
     expect(shown.toSorted()).toEqual(metricNames().toSorted())
@@ -96,7 +94,7 @@ describe('label values are the words of the parts', () => {
   })
 
   test('the states of pending items are those of the ledger', () => {
-    type State = Parameters<Metrics['itemsPending']['set']>[0]['state']
+    type State = Parameters<StateMetrics['itemsPending']['set']>[0]['state']
     expectTypeOf<State>().toEqualTypeOf<(typeof pendingStates)[number]>()
     expect(metricTable.items_pending.labels.state).toEqual(pendingStates)
   })
@@ -108,7 +106,9 @@ describe('label values are the words of the parts', () => {
     // @ts-expect-error no such reason
     metrics.feedPollsFailedTotal.inc({ feed: 'brand', reason: 'bad_luck' })
     // @ts-expect-error the sink is missing
-    expect(() => metrics.deadLetters.set({ feed: 'brand' }, 1)).toThrow(/feed/)
+    metrics.itemsCreatedTotal.inc({ feed: 'brand' })
+    // @ts-expect-error read from Redis, not counted here
+    expect(metrics.deadLetters).toBeUndefined()
   })
 })
 
@@ -165,7 +165,7 @@ describe('starting at 0', () => {
   test('every metric with labels that can be named beforehand has a sample of 0', async () => {
     const metrics = createMetrics()
     metrics.startAtZero(names)
-    metrics.onScrape(async () => {})
+    metrics.beginState().publish(0)
     const body = await scrape(metrics)
     const withSamples = new Set(
       [...body.matchAll(/^(tocsin_\w+?)(_bucket)?[{ ]/gm)].map((m) => m[1]),
@@ -183,104 +183,143 @@ describe('starting at 0', () => {
   })
 })
 
-describe('what starts unset', () => {
-  test('has no sample until it is set, and none again in the next scrape', async () => {
+describe('what is read from Redis', () => {
+  test('is shown whole: a reading that goes on changes nothing, what is gone from Redis is gone', async () => {
     const metrics = createMetrics()
     metrics.startAtZero(names)
-    let searches: number | undefined
-    metrics.onScrape(async () => {
-      if (searches !== undefined) metrics.apiSearchesRemaining.set({ account: 'main' }, searches)
-    })
+    const removed = 'tocsin_dead_letters{sink="removed"}'
+    const first = metrics.beginState()
+    first.deadLetters.set({ sink: 'removed' }, 3)
+    expect(await sample(metrics, removed)).toBeUndefined()
+    first.publish(0)
+    expect(await sample(metrics, removed)).toBe(3)
+    const second = metrics.beginState()
+    second.deadLetters.set({ sink: 'soc' }, 4)
+    expect(await sample(metrics, removed)).toBe(3)
+    second.publish(0)
+    expect(await sample(metrics, removed)).toBeUndefined()
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(4)
+  })
+
+  test('has no sample where a 0 would be untrue, until it is set', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
     const series = 'tocsin_api_searches_remaining{account="main"}'
+    metrics.beginState().publish(0)
     expect(await sample(metrics, series)).toBeUndefined()
-    searches = 0
+    const state = metrics.beginState()
+    state.apiSearchesRemaining.set({ account: 'main' }, 0)
+    state.publish(0)
     expect(await sample(metrics, series)).toBe(0)
-    searches = undefined
-    expect(await sample(metrics, series)).toBeUndefined()
-  })
-})
-
-describe('shared gauges', () => {
-  test('are read anew at each scrape; what is gone from Redis is gone from the scrape', async () => {
-    const metrics = createMetrics()
-    metrics.startAtZero(names)
-    let sink = 'removed'
-    metrics.onScrape(async () => metrics.deadLetters.set({ sink }, 3))
-    expect(await sample(metrics, 'tocsin_dead_letters{sink="removed"}')).toBe(3)
-    sink = 'soc'
-    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(3)
-    expect(await sample(metrics, 'tocsin_dead_letters{sink="removed"}')).toBeUndefined()
-    expect(await sample(metrics, 'tocsin_redis_up')).toBe(1)
   })
 
-  test('are left out within a second while Redis hangs, and local counters stay', async () => {
+  test('is left out while Redis is away, and local counters stay', async () => {
     const metrics = createMetrics()
     metrics.startAtZero(names)
     metrics.feedPollsTotal.inc({ feed: 'brand' })
-    let answer = (): void => {}
-    metrics.onScrape(() => new Promise((resolve) => (answer = resolve)))
-    const began = performance.now()
-    const body = await scrape(metrics)
-    expect(performance.now() - began).toBeLessThan(1000)
+    metrics.beginState().publish(0)
+    const { body } = await metrics.render(false)
     expect(body).toContain('tocsin_redis_up 0')
     expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1')
     const shared = definitions.filter(([, { scope }]) => scope === 'shared')
     expect(shared.filter(([name]) => body.includes(`tocsin_${name}`))).toEqual([])
-    answer()
-  })
-
-  test('are read once for scrapes that overlap, and come back with Redis', async () => {
-    const metrics = createMetrics()
-    metrics.startAtZero(names)
-    let readings = 0
-    const answers: (() => void)[] = []
-    metrics.onScrape(() => {
-      readings += 1
-      return new Promise((resolve) => answers.push(resolve))
-    })
-    const scrapes = [scrape(metrics), scrape(metrics)]
-    answers[0]!()
-    for (const body of await Promise.all(scrapes)) expect(body).toContain('tocsin_redis_up 1')
-    expect(readings).toBe(1)
-    const next = scrape(metrics)
-    answers[1]!()
-    expect(await next).toContain('tocsin_dead_letters{sink="soc"} 0')
-    expect(readings).toBe(2)
-  })
-
-  test('that cannot be read are left out, said once in the log and once more after a recovery', async () => {
-    const lines: string[] = []
-    const destination = new Writable({
-      write(chunk, _encoding, done) {
-        lines.push(String(chunk))
-        done()
-      },
-    })
-    const metrics = createMetrics({ logger: createLogger({ destination }) })
-    let isBroken = true
-    metrics.onScrape(async () => {
-      if (isBroken) throw new Error('READONLY replica')
-    })
-    expect(await sample(metrics, 'tocsin_redis_up')).toBe(0)
-    expect(await sample(metrics, 'tocsin_redis_up')).toBe(0)
-    expect(lines).toHaveLength(1)
-    expect(lines[0]).toContain('READONLY replica')
-    isBroken = false
     expect(await sample(metrics, 'tocsin_redis_up')).toBe(1)
-    isBroken = true
-    await scrape(metrics)
-    expect(lines).toHaveLength(2)
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(0)
+  })
+
+  test('says how old it is: since its reading began, before the first since the start', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    now += 7
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(7)
+    metrics.beginState().publish((now - 2) * 1000)
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(2)
+    now += 300
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(302)
   })
 
   test('a feed that nobody looked at lags since the start, not since 1970', async () => {
     let now = 1_000_000
     const metrics = createMetrics({ clock: clockAt(() => now) })
     metrics.startAtZero(names)
-    metrics.onScrape(async () => {})
     now += 60
+    metrics.beginState().publish(0)
     expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(60)
     expect(
       await sample(metrics, 'tocsin_feed_last_caught_up_timestamp_seconds{feed="brand"}'),
     ).toBe(0)
+  })
+
+  test('a name from the ledger cannot end its label', async () => {
+    const metrics = createMetrics()
+    const state = metrics.beginState()
+    state.deadLetters.set({ sink: 'a"} 1\ntocsin_redis_up 0 \\' }, 2)
+    state.publish(0)
+    const line = 'tocsin_dead_letters{sink="a\\"} 1\\ntocsin_redis_up 0 \\\\"} 2'
+    expect((await scrape(metrics)).split('\n')).toContain(line)
+  })
+})
+
+describe('told briefly', () => {
+  /** What 3,000 polls of a healthy feed, and deliveries to its sink, leave in a scrape. */
+  async function seriesOf(counts: { feeds: number; sinks: number }): Promise<string[]> {
+    const metrics = createMetrics({ isDetailed: false })
+    const [feeds, sinks] = [counts.feeds, counts.sinks].map((count, kind) =>
+      Array.from({ length: count }, (_, index) => `${kind ? 'sink' : 'feed'}-${index}`),
+    ) as [string[], string[]]
+    metrics.startAtZero({ feeds, sinks, accounts: [], routes: [] })
+    const state = metrics.beginState()
+    for (const feed of feeds) {
+      metrics.feedPollIntervalSeconds.set({ feed }, 60)
+      metrics.feedLagObjectiveSeconds.set({ feed }, 300)
+      metrics.feedSweepIntervalSeconds.set({ feed }, 3600)
+      metrics.feedPagesTotal.inc({ feed })
+      metrics.feedEmptyPagesTotal.inc({ feed })
+      metrics.eventsDuplicateTotal.inc({ feed })
+      for (const severity of severities) metrics.eventsNewTotal.inc({ feed, severity })
+      metrics.eventMatchToFetchSeconds.observe({ feed }, 1)
+      state.feedPaused.set({ feed, reason: 'operator' }, 0)
+      state.feedBackfillInProgress.set({ feed }, 0)
+    }
+    for (const sink of sinks) {
+      for (const outcome of ['delivered', 'timeout'] as const) {
+        metrics.deliveryAttemptsTotal.inc({ sink, outcome })
+      }
+      metrics.deliveriesTotal.inc({ sink, outcome: 'delivered' })
+      metrics.itemsSettledTotal.inc({ sink, outcome: 'delivered' })
+      for (const severity of severities) {
+        metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, 1)
+        metrics.suppressedTotal.inc({ sink, severity, reason: 'silence' })
+      }
+      for (const word of pendingStates) state.itemsPending.set({ sink, state: word }, 0)
+      state.itemsPending.set({ sink, state: 'digest' }, 3)
+      state.ledgerDiscrepancies.set({ sink }, 0)
+    }
+    state.publish(0)
+    return (await scrape(metrics)).split('\n').filter((line) => line.startsWith('tocsin_'))
+  }
+
+  test('a feed costs at most 15 series, a sink at most 30', async () => {
+    const none = (await seriesOf({ feeds: 0, sinks: 0 })).length
+    const feed = (await seriesOf({ feeds: 1, sinks: 0 })).length - none
+    const second = (await seriesOf({ feeds: 2, sinks: 0 })).length - none - feed
+    expect(second).toBeLessThanOrEqual(15)
+    expect(second).toBeGreaterThan(10)
+    const sinks = (await seriesOf({ feeds: 0, sinks: 2 })).length
+    const one = (await seriesOf({ feeds: 0, sinks: 1 })).length
+    expect(sinks - one).toBeLessThanOrEqual(30)
+    expect(sinks - one).toBeGreaterThan(10)
+  })
+
+  test('what is 0 or never happened is left out, and labels nobody asks for are summed up', async () => {
+    const lines = await seriesOf({ feeds: 1, sinks: 1 })
+    expect(lines).toContain('tocsin_events_new_total{feed="feed-0"} 5')
+    expect(lines).toContain('tocsin_event_match_to_fetch_seconds_count 1')
+    expect(lines).toContain('tocsin_event_fetch_to_delivery_seconds_count{severity="high"} 1')
+    expect(lines).toContain('tocsin_items_pending{sink="sink-0",state="digest"} 3')
+    expect(lines.filter((line) => line.includes('state="queued"'))).toEqual([])
+    expect(lines.filter((line) => line.includes('tocsin_feed_paused'))).toEqual([])
+    expect(lines.filter((line) => line.includes('tocsin_feed_empty_pages'))).toEqual([])
+    expect(lines.filter((line) => line.includes('outcome="gone"'))).toEqual([])
   })
 })

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { reportFeeds } from '../../../src/cli/feed-report.ts'
-import { setSharedGauges, type SharedGaugesOptions } from '../../../src/http/shared-gauges.ts'
 import { openFeed, pauseFeed } from '../../../src/ledger/feed-state.ts'
+import { readFleet, type FleetSources } from '../../../src/ops/fleet-state.ts'
+import { writeAccounts, writeFleet, type SharedNotes } from '../../../src/ops/state-gauges.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { anAccount } from '../../support/replica.ts'
@@ -9,32 +10,49 @@ import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
-/** Scrapes what the options say; beforehand, the feed `brand` is known. */
-function scrapeOf(given: Partial<SharedGaugesOptions>): () => Promise<string> {
+/** A scrape after one pass over these books; beforehand, the feed `brand` is known. */
+async function scrapeOf({
+  nowMs = 0,
+  notes = {},
+  ...given
+}: Partial<FleetSources> & { nowMs?: number; notes?: Partial<SharedNotes> }): Promise<string> {
   const metrics = createMetrics()
   metrics.startAtZero({ feeds: ['brand'], sinks: [], accounts: [], routes: [] })
-  metrics.onScrape(() =>
-    setSharedGauges({
-      nowMs: 0,
-      redis: tests.redis,
-      metrics,
-      books: [],
-      accounts: [],
-      feeds: [],
-      sinks: [],
-      circuitOf: async () => ({ state: 'closed', lastSuccessMs: undefined }),
-      isAccountPaused: async () => false,
-      ...given,
-    }),
+  const { books = [], sinks = [], feeds = [] } = given
+  const sources = {
+    books,
+    accounts: books.map(({ account }) => account),
+    feeds,
+    sinks,
+    isRefused: async () => false,
+    searchesRemaining: async () => undefined,
+    ...given,
+  }
+  const closed = { state: 'closed', lastSuccessMs: undefined } as const
+  const state = metrics.beginState()
+  const byAccount = Map.groupBy(feeds, ({ account }) => account)
+  const fleet = await readFleet(sources, nowMs, (accounts) =>
+    writeAccounts(state, accounts, { feeds: byAccount, nowMs }),
   )
-  return async () => (await metrics.render()).body
+  writeFleet(state, fleet, {
+    redis: { isDurable: true, isEvictionSafe: true, usedMemoryBytes: 1 },
+    circuits: new Map(sinks.map((name) => [name, closed])),
+    digests: new Map(),
+    canaries: {},
+    audits: {},
+    proof: undefined,
+    keptBytes: undefined,
+    silencesActive: 0,
+    ...notes,
+  })
+  state.publish(nowMs)
+  return (await metrics.render()).body
 }
 
 test('what waits for a sink that was removed is still counted; one without work is not named', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['removed'])])
-  const scrape = scrapeOf({ books: [book], sinks: ['soc'] })
-  const body = await scrape()
+  const body = await scrapeOf({ books: [book], sinks: ['soc'] })
   expect(body).toContain('tocsin_items_pending{sink="removed",state="queued"} 1')
   expect(body).toContain('tocsin_items_pending{sink="soc",state="queued"} 0')
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
@@ -49,7 +67,7 @@ test('what an account that left could not read, or does not account for, is coun
   await takeIn(left, [], { feed: 'people', malformed: bad(3) })
   await left.redis.hincrby(left.key('counters'), 'f|brand|fetched', 5)
   const feeds = [{ name: 'brand', account: main.account }]
-  const body = await scrapeOf({ books: [main, left], accounts: ['main'], feeds })()
+  const body = await scrapeOf({ books: [main, left], accounts: ['main'], feeds })
   expect(body).toContain('tocsin_quarantine_entries{feed="brand"} 2\n')
   expect(body).toContain('tocsin_quarantine_entries{feed="people"} 1\n')
   expect(body).toContain('tocsin_audit_unaccounted{feed="brand"} 5\n')
@@ -60,7 +78,7 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
   await openFeed(book, 'brand', 0)
   await book.redis.hset(book.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
   const feeds = [{ name: 'brand', account: book.account }]
-  const scrape = scrapeOf({ books: [book], feeds })
+  const scrape = () => scrapeOf({ books: [book], feeds })
   const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
   const swept = 'tocsin_feed_sweep_last_completed_timestamp_seconds{feed="brand"}'
   expect(await scrape()).toContain(`${paused} 0\n`)
@@ -76,7 +94,7 @@ test('a feed that was never read to its end lags as much by the metric as by fee
   const feed = aFeed({ account: book.account })
   const { nowMs: openedAtMs } = await openFeed(book, feed.name, 86_400_000)
   const lagOf = async (nowMs: number): Promise<number> => {
-    const body = await scrapeOf({ books: [book], feeds: [feed], nowMs })()
+    const body = await scrapeOf({ books: [book], feeds: [feed], nowMs })
     return Number(/^tocsin_feed_lag_seconds\{feed="brand"\} (\S+)$/m.exec(body)?.[1])
   }
   expect(await lagOf(openedAtMs + 90_000)).toBe(90)
@@ -89,13 +107,58 @@ test('a feed that was never read to its end lags as much by the metric as by fee
 
 test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
   const book = await tests.book()
-  const before = await scrapeOf({ books: [book], sinks: ['soc'] })()
+  const before = await scrapeOf({ books: [book], sinks: ['soc'] })
   expect(before).not.toMatch(/^tocsin_ledger_discrepancies/m)
   expect(before).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 0\n')
   const proof = { endedAtMs: 1_795_248_004_000, discrepancies: { removed: 2 } }
-  const body = await scrapeOf({ books: [book], sinks: ['soc'], proof, keptBytes: 1_234 })()
+  const body = await scrapeOf({
+    books: [book],
+    sinks: ['soc'],
+    notes: { proof, keptBytes: 1_234 },
+  })
   expect(body).toContain('tocsin_ledger_discrepancies{sink="soc"} 0\n')
   expect(body).toContain('tocsin_ledger_discrepancies{sink="removed"} 2\n')
   expect(body).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 1795248004\n')
   expect(body).toContain('tocsin_retention_kept_bytes 1234\n')
+})
+
+test('dead letters and the longest-waiting work of a sink are those of all accounts', async () => {
+  const keys = tests.keys()
+  const books = [await tests.book({ keys }), await tests.book({ keys, account: 'umbrella' })]
+  const [early, late] = [1_795_248_004_000, 1_795_248_009_000]
+  for (const [index, book] of books.entries()) {
+    await takeIn(book, [routed({ uid: `a/b/${index}` }, ['soc'])])
+    const [ref] = await book.redis.zrange(book.key('due', 'soc'), '0', '0')
+    await book.redis.zadd(book.key('due', 'soc'), index === 0 ? late : early, ref!)
+    await book.redis.zadd(book.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
+    await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its story
+  }
+  const body = await scrapeOf({ books, sinks: ['soc'], nowMs: late })
+  expect(body).toContain('tocsin_dead_letters{sink="soc"} 2\n')
+  expect(body).toContain(
+    `tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} ${early / 1000}\n`,
+  )
+  const before = await scrapeOf({ books, sinks: ['soc'], nowMs: early - 1 })
+  expect(before).toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} 0\n')
+})
+
+test('a pass asks each account once, whatever the number of its feeds and of all sinks', async () => {
+  const keys = tests.keys()
+  const books = await Promise.all(
+    ['one', 'two', 'three'].map((account) => tests.book({ keys, account })),
+  )
+  const asked: string[] = []
+  const counting = books.map((book) => ({
+    ...book,
+    run: (script: string, ...args: (string | number)[]) => {
+      asked.push(script)
+      return book.run(script, ...args)
+    },
+  }))
+  const feeds = books.flatMap(({ account }) =>
+    Array.from({ length: 20 }, (_, index) => ({ name: `${account}-${index}`, account })),
+  )
+  const sinks = Array.from({ length: 50 }, (_, index) => `sink-${index}`)
+  await scrapeOf({ books: counting, feeds, sinks })
+  expect(asked).toEqual(['read-account', 'read-account', 'read-account'])
 })

@@ -1,0 +1,182 @@
+/**
+ * What metrics and self-alerts know of all accounts, feeds and sinks. One pass asks each account once, by
+ * one script, some accounts at a time; what it costs follows their number, and never how often it is looked at.
+ */
+import { accountingOf, pendingOf, type Accounting } from '../ledger/accounting.ts'
+import type { Book } from '../ledger/book.ts'
+import { parseFeed, type FeedState } from '../ledger/feed-state.ts'
+import { countQuarantined, type QuarantineCount } from '../ledger/quarantine.ts'
+
+export interface FleetState {
+  /** When its reading began, wall clock. */
+  atMs: number
+  /** In the order of the books. */
+  accounts: AccountState[]
+  /** Those of the configuration, and others while something waits for them or died. */
+  sinks: ReadonlyMap<string, SinkState>
+}
+
+export interface AccountState {
+  name: string
+  /** False: it left the configuration and still has a ledger. */
+  isConfigured: boolean
+  accounting: Accounting
+  /** Items that are not final. */
+  pending: number
+  /** Of the configuration; those that were never polled are left out. */
+  feeds: ReadonlyMap<string, FeedState>
+  quarantine: Record<string, QuarantineCount>
+  /** The service refuses its key. */
+  isRefused: boolean
+  /** Of its quota; undefined: no answer said so yet. */
+  searchesRemaining: number | undefined
+}
+
+/** Over all accounts. */
+export interface SinkState {
+  /** By state. */
+  pending: Record<string, number>
+  replayed: number
+  deadLetters: number
+  /** When the longest-waiting work became or becomes due; undefined: none waits. */
+  firstDueMs: number | undefined
+}
+
+export interface FleetSources {
+  books: readonly Book[]
+  /** Of the configuration. */
+  accounts: readonly string[]
+  feeds: readonly { name: string; account: string }[]
+  sinks: readonly string[]
+  isRefused: (account: string) => Promise<boolean>
+  searchesRemaining: (account: string) => Promise<number | undefined>
+}
+
+/** Accounts that are asked at once: some milliseconds of Redis' and of this process' time. */
+const accountsAtOnce = 25
+
+/** An item that was set aside counts as fresh for so long. */
+const freshMs = 86_400_000
+
+/** `onAccounts` hears of each portion as it is read. Throws what Redis throws. */
+export async function readFleet(
+  sources: FleetSources,
+  nowMs: number,
+  onAccounts: (accounts: readonly AccountState[]) => void = () => {},
+): Promise<FleetState> {
+  const books = [...sources.books] // accounts that left come and go
+  const feeds = Map.groupBy(sources.feeds, ({ account }) => account)
+  const configured = new Set(sources.accounts)
+  const sinks = new Map(sources.sinks.map((name) => [name, noSink()]))
+  const accounts: AccountState[] = []
+  for (let at = 0; at < books.length; at += accountsAtOnce) {
+    const some = await Promise.all(
+      books.slice(at, at + accountsAtOnce).map(async (book) => {
+        const names = (feeds.get(book.account) ?? []).map(({ name }) => name)
+        const isConfigured = configured.has(book.account)
+        return readAccount(book, { sources, names, isConfigured, nowMs })
+      }),
+    )
+    for (const { state, work } of some) addToSinks(sinks, state, work)
+    accounts.push(...some.map(({ state }) => state))
+    onAccounts(some.map(({ state }) => state))
+  }
+  for (const [name, sink] of sinks) {
+    if (!sources.sinks.includes(name) && isIdle(sink)) sinks.delete(name)
+  }
+  return { atMs: nowMs, accounts, sinks }
+}
+
+/** By sink: its dead letters, and when its first work is due. */
+type Work = Map<string, { deadLetters: number; firstDueMs: number | undefined }>
+
+async function readAccount(
+  book: Book,
+  asked: { sources: FleetSources; names: readonly string[]; isConfigured: boolean; nowMs: number },
+): Promise<{ state: AccountState; work: Work }> {
+  const { sources, names, isConfigured, nowMs } = asked
+  const [answer, isRefused, searchesRemaining] = await Promise.all([
+    book.run('read-account', book.retention.story, ...names),
+    isConfigured && sources.isRefused(book.account),
+    isConfigured ? sources.searchesRemaining(book.account) : undefined,
+  ])
+  const [, counters, feeds, sinks, hasQuarantine] = answer as Answer
+  const accounting = accountingOf(pairsOf(counters))
+  const state = {
+    name: book.account,
+    isConfigured,
+    accounting,
+    pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + pendingOf(sink), 0),
+    feeds: feedsOf(names, feeds, nowMs),
+    quarantine: hasQuarantine === 1 ? await countQuarantined(book, nowMs - freshMs) : {},
+    isRefused,
+    searchesRemaining,
+  }
+  return { state, work: workOf(sinks) }
+}
+
+/** As the script gives it. */
+type Answer = [
+  nowMs: number,
+  counters: string[],
+  feeds: string[][],
+  sinks: (string | number)[],
+  hasQuarantine: number,
+]
+
+function feedsOf(
+  names: readonly string[],
+  answers: readonly string[][],
+  nowMs: number,
+): Map<string, FeedState> {
+  const states = names.flatMap((name, index): [string, FeedState][] => {
+    const state = parseFeed(Object.fromEntries(pairsOf(answers[index] ?? [])), nowMs)
+    return state ? [[name, state]] : []
+  })
+  return new Map(states)
+}
+
+function workOf(answer: readonly (string | number)[]): Work {
+  const work: Work = new Map()
+  for (let at = 0; at + 2 < answer.length; at += 3) {
+    const [sink, dead, due] = answer.slice(at, at + 3)
+    const firstDueMs = due === '' ? undefined : Number(due)
+    work.set(String(sink), { deadLetters: Number(dead), firstDueMs })
+  }
+  return work
+}
+
+function pairsOf(list: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = []
+  for (let at = 0; at + 1 < list.length; at += 2) pairs.push([list[at] ?? '', list[at + 1] ?? ''])
+  return pairs
+}
+
+function addToSinks(sinks: Map<string, SinkState>, { accounting }: AccountState, work: Work): void {
+  const sinkOf = (name: string): SinkState => {
+    const sink = sinks.get(name) ?? noSink()
+    sinks.set(name, sink)
+    return sink
+  }
+  for (const [name, { pending, replayed }] of Object.entries(accounting.sinks)) {
+    const sink = sinkOf(name)
+    sink.replayed += replayed
+    for (const [state, count] of Object.entries(pending)) {
+      sink.pending[state] = (sink.pending[state] ?? 0) + count
+    }
+  }
+  for (const [name, { deadLetters, firstDueMs = Infinity }] of work) {
+    const sink = sinkOf(name)
+    const dueMs = Math.min(sink.firstDueMs ?? Infinity, firstDueMs)
+    sink.deadLetters += deadLetters
+    sink.firstDueMs = dueMs === Infinity ? undefined : dueMs
+  }
+}
+
+function noSink(): SinkState {
+  return { pending: {}, replayed: 0, deadLetters: 0, firstDueMs: undefined }
+}
+
+function isIdle({ pending, deadLetters }: SinkState): boolean {
+  return deadLetters === 0 && Object.values(pending).every((count) => count === 0)
+}

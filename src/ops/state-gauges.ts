@@ -1,0 +1,157 @@
+/** Writes what was read of all accounts, feeds and sinks into the shared metrics: the same on every instance. */
+import { feedLagMs, type FeedState } from '../ledger/feed-state.ts'
+import { pendingStates } from '../ledger/records.ts'
+import type { StateMetrics } from '../runtime/metrics.ts'
+import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
+
+/** A feed of the configuration. */
+export interface GaugedFeed {
+  name: string
+  account: string
+  /** How it is read at present: with which reserve of the quota, and whether all there is, as a sweep would. */
+  reading?: ((state: FeedState) => { quotaReserve: number; readsAll: boolean }) | undefined
+}
+
+/** What is kept beside the accounts' ledgers. */
+export interface SharedNotes {
+  redis: { isDurable: boolean; isEvictionSafe: boolean; usedMemoryBytes: number }
+  /** By sink of the configuration. */
+  circuits: ReadonlyMap<string, CircuitState>
+  /** By sink with a digest. */
+  digests: ReadonlyMap<string, { lastSentMs: number | undefined; nextDueMs: number }>
+  /** When each sink last accepted a canary, ms. */
+  canaries: Record<string, number>
+  /** What the last audit of each feed found. */
+  audits: Record<string, { missing: number; endedAtMs: number }>
+  /** What the last look at the ledger itself found: by sink how many things are wrong. */
+  proof: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
+  /** What records and payloads take, by the last walk. */
+  keptBytes: number | undefined
+  silencesActive: number
+}
+
+interface CircuitState {
+  state: 'closed' | 'open' | 'half_open' | 'disabled'
+  lastSuccessMs: number | undefined
+  paused?: object | undefined
+}
+
+/** Of some accounts, as they are read; `feeds`: those of the configuration, by account. */
+export function writeAccounts(
+  metrics: StateMetrics,
+  accounts: readonly AccountState[],
+  { feeds, nowMs }: { feeds: ReadonlyMap<string, readonly GaugedFeed[]>; nowMs: number },
+): void {
+  for (const account of accounts) {
+    const { name, searchesRemaining } = account
+    const configured = account.isConfigured ? (feeds.get(name) ?? []) : []
+    metrics.accountConfigured.set({ account: name }, account.isConfigured ? 1 : 0)
+    metrics.accountItemsPending.set({ account: name }, account.pending)
+    if (account.isConfigured)
+      metrics.accountPaused.set({ account: name, reason: 'auth' }, account.isRefused ? 1 : 0)
+    if (searchesRemaining !== undefined)
+      metrics.apiSearchesRemaining.set({ account: name }, searchesRemaining)
+    for (const feed of configured) writeFeed(metrics, account, { ...feed, nowMs })
+    writeUnaccounted(metrics, account, configured)
+  }
+}
+
+function writeFeed(
+  metrics: StateMetrics,
+  { feeds, searchesRemaining = Infinity }: AccountState,
+  { name, reading, nowMs }: GaugedFeed & { nowMs: number },
+): void {
+  const state = feeds.get(name)
+  if (!state) return
+  const feed = { feed: name }
+  metrics.feedLagSeconds.set(feed, feedLagMs(state, nowMs) / 1000)
+  metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
+  metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
+  metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)
+  metrics.feedUnreadable.set(feed, state.unreadable ? 1 : 0)
+  metrics.feedBackfillInProgress.set(feed, state.isBackfilling ? 1 : 0)
+  const { quotaReserve = 0, readsAll = false } = reading?.(state) ?? {}
+  const sweptMs = readsAll ? state.lastCaughtUpMs : state.sweep.lastCompletedMs
+  metrics.feedSweepLastCompletedTimestampSeconds.set(feed, (sweptMs ?? 0) / 1000)
+  const isSpent = quotaReserve > 0 && searchesRemaining <= quotaReserve
+  metrics.feedPaused.set({ ...feed, reason: 'operator' }, state.paused ? 1 : 0)
+  metrics.feedPaused.set({ ...feed, reason: 'refused' }, state.refused ? 1 : 0)
+  metrics.feedPaused.set({ ...feed, reason: 'quota' }, isSpent ? 1 : 0)
+}
+
+/** Of a feed that the configuration has not: only where something is wrong. */
+function writeUnaccounted(
+  metrics: StateMetrics,
+  { accounting }: AccountState,
+  configured: readonly GaugedFeed[],
+): void {
+  for (const [feed, { unaccounted }] of Object.entries(accounting.feeds)) {
+    if (unaccounted !== 0 || configured.some(({ name }) => name === feed))
+      metrics.auditUnaccounted.set({ feed }, Math.abs(unaccounted))
+  }
+}
+
+/** What needs all accounts, or none of them. */
+export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
+  const { redis, keptBytes, proof } = notes
+  writeQuarantine(metrics, fleet.accounts)
+  for (const [name, sink] of fleet.sinks)
+    writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
+  metrics.redisDurable.set(redis.isDurable ? 1 : 0)
+  metrics.redisEvictionSafe.set(redis.isEvictionSafe ? 1 : 0)
+  metrics.ledgerBytes.set(redis.usedMemoryBytes)
+  metrics.silencesActive.set(notes.silencesActive)
+  for (const [sink, atMs] of Object.entries(notes.canaries)) {
+    metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
+  }
+  for (const [feed, { missing, endedAtMs }] of Object.entries(notes.audits)) {
+    metrics.auditMissing.set({ feed }, missing)
+    metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
+  }
+  if (keptBytes !== undefined) metrics.retentionKeptBytes.set(keptBytes)
+  if (!proof) return
+  metrics.ledgerAuditLastCompletedTimestampSeconds.set(proof.endedAtMs / 1000)
+  for (const [sink, count] of Object.entries(proof.discrepancies)) {
+    metrics.ledgerDiscrepancies.set({ sink }, count)
+  }
+}
+
+/** By the feed's name: accounts that left may have had one of the same name. */
+function writeQuarantine(metrics: StateMetrics, accounts: readonly AccountState[]): void {
+  const entries = new Map<string, number>()
+  for (const { quarantine } of accounts) {
+    for (const [feed, { open }] of Object.entries(quarantine)) {
+      entries.set(feed, (entries.get(feed) ?? 0) + open)
+    }
+  }
+  for (const [feed, count] of entries) metrics.quarantineEntries.set({ feed }, count)
+}
+
+/** What waits for a sink, or for an operator, is also told of one that was removed. */
+function writeSink(
+  metrics: StateMetrics,
+  name: string,
+  { sink, notes, nowMs }: { sink: SinkState; notes: SharedNotes; nowMs: number },
+): void {
+  const of = { sink: name }
+  for (const state of pendingStates) {
+    metrics.itemsPending.set({ ...of, state }, sink.pending[state] ?? 0)
+  }
+  metrics.deadLetters.set(of, sink.deadLetters)
+  const circuit = notes.circuits.get(name)
+  if (!circuit) return
+  metrics.itemsReplayedTotal.inc(of, sink.replayed)
+  const { firstDueMs = Infinity } = sink
+  metrics.deliveryOldestDueTimestampSeconds.set(of, firstDueMs <= nowMs ? firstDueMs / 1000 : 0)
+  for (const state of ['closed', 'open', 'half_open', 'disabled'] as const) {
+    metrics.sinkCircuitState.set({ ...of, state }, circuit.state === state ? 1 : 0)
+  }
+  metrics.sinkLastSuccessTimestampSeconds.set(of, (circuit.lastSuccessMs ?? 0) / 1000)
+  metrics.sinkPaused.set(of, circuit.paused ? 1 : 0)
+  if (notes.proof) metrics.ledgerDiscrepancies.set(of, 0)
+  const digest = notes.digests.get(name)
+  if (!digest) return
+  metrics.digestItems.set(of, sink.pending['digest'] ?? 0)
+  metrics.digestLastSentTimestampSeconds.set(of, (digest.lastSentMs ?? 0) / 1000)
+  metrics.digestNextDueTimestampSeconds.set(of, digest.nextDueMs / 1000)
+}
