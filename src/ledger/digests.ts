@@ -1,15 +1,16 @@
 import { createHash, createHmac, createSecretKey } from 'node:crypto'
 
-/** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose the bucket. */
+/** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose among the buckets that a week began with. */
 export interface Mark {
   m: string
   b: number
 }
 
 /**
- * Identities as keyed digests. Keyed, because whoever controls uids could otherwise look for a
- * collision that hides an event; with 64 bits and 30 million live marks in 16,384 buckets a false
- * "already seen" has a chance of about 1e-16 for each new uid.
+ * Identities as keyed digests. Keyed, because whoever controls uids could otherwise look for a collision
+ * that hides an event. A mark is compared with at most some 400 of each week that share all bits by which that
+ * week chose its first buckets, so over 13 weeks like each other a false "already seen" has a chance of about
+ * 3e-16 for each new uid; in a first week, which begins with one bucket, 5e-14 once a million are marked.
  */
 export interface Digests {
   /** 24 hex characters that name a record in Redis. */

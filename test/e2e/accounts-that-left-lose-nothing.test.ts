@@ -105,7 +105,7 @@ test.each([
     const { daemon: before, uids } = await bury(prefix)
     await before.app.stop()
     const keys = createKeys(prefix)
-    if (isOld) await tests.redis.del(keys.shared('accounts'), keys.shared('accounts-look'))
+    if (isOld) await tests.redis.del(keys.shared('accounts'), keys.shared('look'))
 
     const without = configOf(prefix, ['main'])
     const daemon = await startDaemon(without)

@@ -1,8 +1,31 @@
--- Exact memory of 64-bit marks in bucketed integer sets, one set of buckets a week. Members travel as
--- decimal strings: a Lua number would round them.
+-- Exact memory of 64-bit marks in bucketed integer sets, one set of buckets a week. Members travel as decimal
+-- strings: a Lua number would round them. A week begins with as many buckets as the week before filled, and splits
+-- one after the other as it grows (linear hashing). A mark's bucket follows from `b` as far as the week began with
+-- buckets, and beyond that from its member, so that a bucket can be split knowing its members alone.
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
-local bucket_fill = 250 -- under set-max-intset-entries (512), above it a bucket costs six times as much
+local bucket_fill = 200 -- on average; 400 where a split is next, since above set-max-intset-entries (512) a mark costs six times as much
+local split_bits = 262144 -- a bucket of the beginning can be split into so many
+
+local function power_below(number)
+  local power = 1
+  while power * 2 <= number do
+    power = power * 2
+  end
+  return power
+end
+
+-- 0.4.0 fixed the number of buckets for good when a week began; such a week goes on so.
+local function week_entry(week, buckets, first)
+  return {
+    week = week,
+    name = key('marks', week, ''),
+    buckets = buckets,
+    power = power_below(buckets),
+    first = first or buckets,
+    splits = first ~= nil,
+  }
+end
 
 -- Weeks within the horizon, newest first; a clock that stepped back leaves weeks that are yet to come. One beyond the
 -- horizon is not looked at, and forgotten only when its last bucket has expired: a clock may have been ahead.
@@ -10,12 +33,16 @@ local function open_weeks(horizon, reads_only)
   local weeks = {}
   local oldest = math.floor((now - horizon) / week_ms)
   local stored = redis.call('HGETALL', key('weeks'))
+  local fields = {}
   for i = 1, #stored, 2 do
-    local week = tonumber(stored[i])
+    fields[stored[i]] = tonumber(stored[i + 1])
+  end
+  for field, buckets in pairs(fields) do
+    local week = tonumber(field)
     if week and week < oldest - 2 and not reads_only then
-      redis.call('HDEL', key('weeks'), stored[i], stored[i] .. ':n')
+      redis.call('HDEL', key('weeks'), field, field .. ':n', field .. ':first')
     elseif week and week >= oldest then
-      weeks[#weeks + 1] = { week = week, buckets = tonumber(stored[i + 1]) }
+      weeks[#weeks + 1] = week_entry(week, buckets, fields[field .. ':first'])
     end
   end
   table.sort(weeks, function(a, b)
@@ -24,7 +51,6 @@ local function open_weeks(horizon, reads_only)
   return weeks
 end
 
--- The number of buckets is fixed when a week begins, for good: enough for what the week before held.
 local function open_this_week(weeks)
   local place = 1
   while weeks[place] and weeks[place].week > this_week do
@@ -32,36 +58,67 @@ local function open_this_week(weeks)
   end
   local before = weeks[place]
   if before and before.week == this_week then
-    return before.buckets
+    return before
   end
-  local buckets = 16384 -- four million marks, with nothing known of the week before
-  if before then
-    local held = tonumber(redis.call('HGET', key('weeks'), before.week .. ':n') or '0')
-    while buckets < 262144 and held / buckets > bucket_fill do
-      buckets = buckets * 2
-    end
-  end
-  redis.call('HSET', key('weeks'), this_week, buckets)
-  table.insert(weeks, place, { week = this_week, buckets = buckets })
-  return buckets
+  local held = before and tonumber(redis.call('HGET', key('weeks'), before.week .. ':n') or '0') or 0
+  local first = power_below(held / bucket_fill)
+  redis.call('HSET', key('weeks'), this_week, first, this_week .. ':first', first)
+  table.insert(weeks, place, week_entry(this_week, first, first))
+  return weeks[place]
 end
 
-local function bucket_key(week, buckets, choice)
-  return key('marks', week, choice % buckets)
+-- The low bits of a member, from its last 18 digits.
+local function bits_of(member)
+  local high = math.abs(tonumber(string.sub(member, -18, -10)) or 0)
+  return (high % 512 * 1e9 + math.abs(tonumber(string.sub(member, -9)))) % split_bits
+end
+
+local function bucket_key(entry, mark)
+  mark.bits = mark.bits or bits_of(mark.m)
+  local hash = mark.b % entry.first + entry.first * mark.bits
+  local number = hash % (2 * entry.power)
+  if number >= entry.buckets then
+    number = hash % entry.power
+  end
+  return entry.name .. number
+end
+
+-- Moves half of one bucket into a new one: each in its turn, so that all have been split when they have doubled.
+local function split_bucket(entry, horizon)
+  local from, to = entry.buckets - entry.power, entry.buckets
+  local moved = {}
+  for _, member in ipairs(redis.call('SMEMBERS', entry.name .. from)) do
+    local hash = from % entry.first + entry.first * bits_of(member)
+    if hash % (2 * entry.power) == to then
+      moved[#moved + 1] = member
+    end
+  end
+  if #moved > 0 then
+    redis.call('SREM', entry.name .. from, unpack(moved))
+    redis.call('SADD', entry.name .. to, unpack(moved))
+    redis.call('PEXPIRE', entry.name .. to, horizon + week_ms)
+  end
+  entry.buckets = entry.buckets + 1
+  entry.power = power_below(entry.buckets)
+  redis.call('HSET', key('weeks'), entry.week, entry.buckets)
 end
 
 local function write_mark(weeks, mark, horizon)
-  local name = bucket_key(this_week, open_this_week(weeks), mark.b)
+  local entry = open_this_week(weeks)
+  local name = bucket_key(entry, mark)
   if redis.call('SADD', name, mark.m) == 1 then
-    redis.call('HINCRBY', key('weeks'), this_week .. ':n', 1)
     redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
+    local held = redis.call('HINCRBY', key('weeks'), entry.week .. ':n', 1)
+    if entry.splits and held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
+      split_bucket(entry, horizon)
+    end
   end
 end
 
 -- Whether the mark is known; it stays as it is.
 local function has_mark(weeks, mark)
   for _, entry in ipairs(weeks) do
-    if redis.call('SISMEMBER', bucket_key(entry.week, entry.buckets, mark.b), mark.m) == 1 then
+    if redis.call('SISMEMBER', bucket_key(entry, mark), mark.m) == 1 then
       return true
     end
   end
@@ -72,7 +129,7 @@ end
 local function erase_mark(weeks, mark)
   local was_known = false
   for _, entry in ipairs(weeks) do
-    if redis.call('SREM', bucket_key(entry.week, entry.buckets, mark.b), mark.m) == 1 then
+    if redis.call('SREM', bucket_key(entry, mark), mark.m) == 1 then
       redis.call('HINCRBY', key('weeks'), entry.week .. ':n', -1)
       was_known = true
     end
@@ -83,7 +140,7 @@ end
 -- Whether the mark is known. One that was last seen over half the horizon ago is written again.
 local function is_marked(weeks, mark, horizon)
   for _, entry in ipairs(weeks) do
-    if redis.call('SISMEMBER', bucket_key(entry.week, entry.buckets, mark.b), mark.m) == 1 then
+    if redis.call('SISMEMBER', bucket_key(entry, mark), mark.m) == 1 then
       if (this_week - entry.week) * week_ms > horizon / 2 then
         write_mark(weeks, mark, horizon)
       end
