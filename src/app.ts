@@ -22,6 +22,7 @@ import type { Logger } from './runtime/logger.ts'
 import { createLoop, type Loop } from './runtime/loop.ts'
 import { createMetrics } from './runtime/metrics.ts'
 import { defaultTimings, type Timings } from './runtime/timings.ts'
+import { upgradeStore } from './delivery/upgrade.ts'
 
 export interface App {
   /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
@@ -141,6 +142,7 @@ async function openLedger({ config, redis, keys, logger }: Shared): Promise<void
 async function begin({ current, version, stopping, lasting }: Running): Promise<void> {
   const { config, generation } = current.shared
   await openBooks(current.shared)
+  await upgrade(current.shared)
   await activate(current.shared)
   if (stopping.aborted) return
   await startEngine(assemble(current))
@@ -153,6 +155,11 @@ async function begin({ current, version, stopping, lasting }: Running): Promise<
     },
     'tocsin runs',
   )
+}
+
+function upgrade({ config, timings, ...shared }: Shared): Promise<void> {
+  const sinks = config.sinks.map(({ name }) => name)
+  return upgradeStore({ ...shared, sinks, waitMs: timings.upgradeMs })
 }
 
 async function stop(running: Running): Promise<void> {

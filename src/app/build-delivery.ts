@@ -1,29 +1,26 @@
 import { createCircuit, type Circuit } from '../delivery/circuit.ts'
-import { createDeliverer, type Deliverer } from '../delivery/deliverer.ts'
 import {
   createDetailJobs,
   type DetailJobs,
   type DetailJobsOptions,
 } from '../delivery/detail-jobs.ts'
-import type { Gate } from '../digest/gate.ts'
-import { createDiverter, type Diverter } from '../delivery/relief/diverter.ts'
+import { Drains } from '../delivery/drains.ts'
+import { createOrphans, type Orphans } from '../delivery/orphans.ts'
+import { createDiverter } from '../delivery/relief/diverter.ts'
 import type { Relief } from '../delivery/relief/relief.ts'
-import { createWake, type Wake } from '../delivery/relief/wake.ts'
-import { createReconciler, type Reconciler } from '../delivery/reconciler.ts'
+import { createWake } from '../delivery/relief/wake.ts'
 import { createSendPace } from '../delivery/send-pace.ts'
-import { createSinkWorkers, type SinkWorkers } from '../delivery/sink-workers.ts'
-import { createWorkQueue, type WorkQueue } from '../delivery/work-queue.ts'
+import { SinkDrain, type DrainOptions } from '../delivery/sink-drain.ts'
 import { fetchDetail } from '../feeds/detail.ts'
-import type { Book } from '../ledger/book.ts'
 import { returnedPlace, type CollectingSink } from '../digest/placement.ts'
-import type { Gathering, MadeWork, SinkModes } from '../ledger/collecting.ts'
-import { confirmGeneration } from '../ledger/generation.ts'
+import type { Gathering, SinkModes } from '../ledger/collecting.ts'
 import { noteDigestSent } from '../digest/digest-state.ts'
 import { noteCanary } from '../notices/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import { createRouter, type Router } from '../routing/router.ts'
 import { createServiceLink } from '../service/service-links.ts'
 import { replica } from '../runtime/replica.ts'
+import { createWorkHints } from '../delivery/work-hints.ts'
 import { buildFlusher, countSuppressed, type Collecting } from './build-flusher.ts'
 import { buildGate } from './build-gate.ts'
 import { buildRelief, reliefSinks } from './build-relief.ts'
@@ -41,55 +38,54 @@ export interface DeliveryParts {
   secrets: LeakedSecrets
   collecting: Collecting
   modes: SinkModes
-  queue: WorkQueue
   circuit: Circuit
-  workers: SinkWorkers
+  drains: Drains
   detailJobs: DetailJobs
-  reconciler: Reconciler
   relief: Relief
 }
 
 export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
   const { config, redis, keys, clock, logger, metrics, timings } = shared
-  const parts = { redis, keys, clock, logger, timings }
   const sinks = new Map(config.sinks.map((sink) => [sink.name, buildSink(sink, shared)]))
   const modes: SinkModes = Object.fromEntries(
     [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
   )
-  const book = (account: string): Book | undefined => findBook(shared, account)
-  const queue = createWorkQueue(redis, keys, sinks)
-  const release = (account: string, made: MadeWork[]): Promise<void> => queue.addMade(account, made)
   const circuit = createCircuit(redis, keys, addressPrints(config, shared.books), timings)
   const router = createRouter(config.route)
   const silences = createLiveSilences(shared)
   const gate = buildGate(shared, router, () => silences.current())
   const secrets = buildSecrets(shared)
-  const wake = createWake({ books: shared.books, circuit, queue, clock, logger })
-  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, queue })
-  const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
-  const diverter = createDiverter({ sinks: relieved, books: shared.books, queue, metrics })
-  const deliverer = buildDeliverer(shared, { circuit, gate, secrets, diverter, wake })
-  const workers = createSinkWorkers({
-    ...parts,
+  const hints = createWorkHints(redis, keys)
+  const drains: Drains = new Drains({
     sinks,
-    book,
-    deliverer,
-    queue,
-    gate,
-    onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
-  })
-  const detailJobs = buildDetailJobs(shared, service, { modes, release })
-  const reconciler = createReconciler({
+    drain: (sink) => new SinkDrain(sink, drainOptions),
     books: shared.books,
-    modes,
-    queue,
-    release,
-    returnPlaces: (sink) => returnPlaces(collecting.sinks.get(sink)),
-    confirmGeneration: () => confirm(shared),
+    hints,
+    orphans: buildOrphans(shared, modes, (sink) => collecting.sinks.get(sink)),
+    detailWaitMs: timings.detailWaitMs,
     clock,
     logger,
-    timings,
   })
+  const wake = createWake({ circuit, drains, clock, logger })
+  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, drains })
+  const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
+  const diverter = createDiverter({ sinks: relieved, books: shared.books, drains, metrics })
+  const release: DetailJobsOptions['release'] = (account, made) => drains.tellMade(account, made)
+  const drainOptions: DrainOptions = {
+    ...attemptOptions(shared, secrets),
+    gate,
+    circuit,
+    diverter,
+    wake,
+    hints,
+    modes,
+    release,
+    pace: createSendPace(redis, keys),
+    holder: {
+      owner: replica,
+      leaseMs: timings.claimLeaseMs,
+    },
+  }
   return {
     sinks,
     router,
@@ -97,36 +93,45 @@ export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
     secrets,
     collecting,
     modes,
-    queue,
     circuit,
-    workers,
-    detailJobs,
-    reconciler,
-    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, wake, queue }),
+    drains,
+    detailJobs: buildDetailJobs(shared, service, { modes, release }),
+    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, wake, drains }),
   }
 }
 
-function buildDeliverer(
+function buildOrphans(
+  { books, generation, timings, clock, logger }: Shared,
+  modes: SinkModes,
+  find: (sink: string) => CollectingSink | undefined,
+): Orphans {
+  return createOrphans({
+    books,
+    modes,
+    returnPlaces: (sink) => returnPlaces(find(sink)),
+    isActive: () => generation.isActive,
+    graceMs: timings.orphanGraceMs,
+    clock,
+    logger,
+  })
+}
+
+function attemptOptions(
   shared: Shared,
-  {
-    secrets,
-    ...parts
-  }: { circuit: Circuit; gate: Gate; diverter: Diverter; wake: Wake; secrets: LeakedSecrets },
-): Deliverer {
-  const { config, redis, keys, clock, logger, metrics } = shared
-  return createDeliverer({
-    ...parts,
+  secrets: LeakedSecrets,
+): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'modes' | 'release' | 'holder'> {
+  const { config, clock, logger, metrics } = shared
+  return {
     book: (account) => findBook(shared, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     serviceLink: createServiceLink(config.accounts),
     onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
-    pace: createSendPace(redis, keys, clock),
     replica,
     clock,
     logger,
     metrics,
-  })
+  }
 }
 
 function buildDetailJobs(
@@ -170,14 +175,4 @@ async function noteDelivered(
 function returnPlaces(sink: CollectingSink | undefined): Record<string, Gathering> {
   if (!sink?.isForPeople) return {}
   return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedPlace(id)]))
-}
-
-/** Whether this configuration is the active one; it may have become so because the other one is gone. */
-async function confirm({ redis, keys, generation, metrics }: Shared): Promise<boolean> {
-  const number = await confirmGeneration(redis, keys, generation.hash)
-  generation.isActive = number !== undefined
-  if (number === undefined) return false
-  generation.number = number
-  metrics.configGeneration.set(number)
-  return true
 }

@@ -19,7 +19,7 @@ export interface Engine {
   loops: NamedLoop[]
 }
 
-/** How long closing sinks and queues may take once their work has ended, ms. */
+/** How long closing sinks may take once their work has ended, ms. */
 const closeMs = 300
 
 export function buildEngine(shared: Shared, service: Service): Engine {
@@ -46,7 +46,7 @@ export async function startEngine({ delivery, feedJobs, loops }: Engine): Promis
   await feedJobs.ensure()
   feedJobs.start()
   delivery.detailJobs.start()
-  delivery.workers.start()
+  delivery.drains.start()
   for (const { loop } of loops) loop.start()
 }
 
@@ -60,8 +60,8 @@ export async function stopEngine(
     ...loops.map(({ loop }) => within(finishMs, loop.stop(), clock)),
     feedJobs.stop(finishMs),
     delivery.detailJobs.stop(finishMs),
-    delivery.workers.stop(finishMs),
+    delivery.drains.stop(finishMs),
   ])
   const sinks = [...delivery.sinks.values()].map((sink) => sink.close())
-  await within(closeMs, Promise.all([...sinks, delivery.queue.close()]), clock)
+  await within(closeMs, Promise.all(sinks), clock)
 }

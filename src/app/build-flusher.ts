@@ -13,7 +13,7 @@ import type { Router } from '../routing/router.ts'
 import { createSchedule } from '../runtime/cron-schedule.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Wake } from '../delivery/relief/wake.ts'
-import type { WorkQueue } from '../delivery/work-queue.ts'
+import type { Drains } from '../delivery/drains.ts'
 import { createServiceLink } from '../service/service-links.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { findBook, leftBooks, type Shared } from './shared.ts'
@@ -24,7 +24,7 @@ export interface FlusherParts {
   gate: Gate
   circuit: Circuit
   wake: Pick<Wake, 'ensureTried'>
-  queue: Pick<WorkQueue, 'add'>
+  drains: Pick<Drains, 'tell'>
 }
 
 /** One pass of everything that waits for company; the form in which sinks collect. */
@@ -64,7 +64,7 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
     mayHold: () => generation.isActive,
     coverage: (fromMs) => coverageOf(shared, fromMs),
     serviceLink: createServiceLink(config.accounts),
-    queue: (account, work) => parts.queue.add(account, work),
+    tell: (account, work) => parts.drains.tell(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     clock,
     logger,

@@ -74,12 +74,12 @@ function waysIn(book: Book, { sinks, modes }: DeliveryParts): ToldOptions {
   }
 }
 
-function buildTeller(shared: Shared, { queue }: DeliveryParts, ways: ToldOptions): Tell {
+function buildTeller(shared: Shared, { drains }: DeliveryParts, ways: ToldOptions): Tell {
   return createTeller({
     ...ways,
     async queue(account, made) {
       for (const { k } of made) shared.metrics.itemsCreatedTotal.inc({ sink: k })
-      await queue.addMade(account, made)
+      await drains.tellMade(account, made)
     },
     generation: () => shared.generation.number,
     clock: shared.clock,

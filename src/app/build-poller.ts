@@ -13,7 +13,7 @@ import { findBook, type Shared } from './shared.ts'
 
 export function buildPoller(shared: Shared, service: Service, delivery: DeliveryParts): Poller {
   const { redis, keys, clock, logger, metrics } = shared
-  const { modes, queue, detailJobs, router, collecting, secrets } = delivery
+  const { modes, drains, detailJobs, router, collecting, secrets } = delivery
   return createPoller({
     client: (account) => service.client(account),
     book(account) {
@@ -25,7 +25,7 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
     batchWaitMs: (sink) => modes[sink] || undefined,
     async queue(account, made) {
       countMade(metrics, made)
-      await Promise.all([queue.addMade(account, made), detailJobs.add(account, made)])
+      await Promise.all([drains.tellMade(account, made), detailJobs.add(account, made)])
     },
     generation: () => shared.generation.number,
     hasRoom: () => hasRoom(redis),

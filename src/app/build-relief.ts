@@ -58,12 +58,11 @@ function keptPlaces(sink: CollectingSink | undefined): Record<string, Gathering>
 }
 
 export function buildRelief(
-  { books, clock, logger, metrics }: Shared,
-  parts: Pick<ReliefOptions, 'sinks' | 'circuit' | 'diverter' | 'wake' | 'queue'>,
+  { clock, logger, metrics }: Shared,
+  parts: Pick<ReliefOptions, 'sinks' | 'circuit' | 'diverter' | 'wake' | 'drains'>,
 ): Relief {
   return createRelief({
     ...parts,
-    books,
     clock,
     logger,
     onOverflow: (sink, items) => metrics.itemsSettledTotal.inc({ sink, outcome: 'dead' }, items),

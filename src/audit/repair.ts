@@ -13,7 +13,7 @@ export interface RepairOptions extends Pick<Sorting, 'plan'> {
   clock: Clock
   /** How long a sink collects a batch; undefined where it sends singly. */
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, the reconciler finds it all the same. */
+  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
   queue: (account: string, made: MadeWork[]) => Promise<void>
 }
 

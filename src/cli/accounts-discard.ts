@@ -13,7 +13,7 @@ import {
   type AccountEntry,
   type Holdings,
 } from '../ledger/accounts.ts'
-import { readAnswered } from '../ledger/attempts.ts'
+import { readAnswered } from '../delivery/claims.ts'
 import { reopenBook, type Book } from '../ledger/book.ts'
 import { holdOrphan } from '../ledger/collecting.ts'
 import { discardDeadLetter, listDeadLetters } from '../ledger/dead-letters.ts'

@@ -26,7 +26,7 @@ import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { destinationsBySink } from './destination-labels.ts'
-import { bookOf, withLedger, type OpenLedger } from './open-ledger.ts'
+import { bookOf, tellDaemon, withLedger, type OpenLedger } from './open-ledger.ts'
 import { withService } from './with-service.ts'
 
 interface AuditCommandOptions extends CommonOptions {
@@ -200,7 +200,7 @@ async function mend(auditing: Auditing, feed: PolledFeed, result: AuditResult): 
     clock,
     plan,
     batchWaitMs: (name: string) => batchWaitOf(config, name),
-    queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
+    queue: (account: string) => tellDaemon(ledger, [account]),
   }
   const left = await repair(options, feed, result)
   const takenIn = result.missing.length - left.length + result.malformed.length

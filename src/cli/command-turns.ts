@@ -1,7 +1,7 @@
 /** The daemon's own way of making digests, for a command; what it makes ready a running daemon sends. */
 import { addressPrints } from '../app/address-prints.ts'
 import { buildGate } from '../app/build-gate.ts'
-import { buildTurns } from '../app/build-flusher.ts'
+import { buildTurns, type FlusherParts } from '../app/build-flusher.ts'
 import { buildSink } from '../app/build-sinks.ts'
 import { readSilences } from '../app/live-silences.ts'
 import type { Config } from '../config/config.ts'
@@ -13,6 +13,7 @@ import { createMetrics } from '../runtime/metrics.ts'
 import { defaultTimings } from '../runtime/timings.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { quiet } from './context.ts'
+import { createWorkHints } from '../delivery/work-hints.ts'
 import { withLedger, type OpenLedger } from './open-ledger.ts'
 
 export interface CommandTurns {
@@ -47,10 +48,12 @@ export async function withTurns<Result>(
         timings: defaultTimings,
         generation: { number: 0, hash: '', isActive: false },
       }
-      // the job is left to the running daemon, whose reconciler finds due work without one
-      const queue = { add: () => Promise.resolve() }
+      const hints = createWorkHints(ledger.redis, ledger.keys)
+      const drains: FlusherParts['drains'] = {
+        tell: (account, made) => hints.tell(made.map(({ sink }) => ({ account, sink, inMs: 0 }))),
+      }
       const wake = { ensureTried: () => Promise.resolve(false) }
-      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, queue })
+      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, drains })
       return work({ ledger, sinks, circuit, turns })
     })
   } finally {

@@ -11,7 +11,7 @@ import { askFirst } from './ask-first.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { drawersOf, eachLetter, letterById } from './dead-letters-find.ts'
-import { withLedger, type OpenLedger } from './open-ledger.ts'
+import { tellDaemon, withLedger, type OpenLedger } from './open-ledger.ts'
 import { reasonOf } from './story.ts'
 import { counted } from './words.ts'
 
@@ -99,10 +99,10 @@ async function changeAll(change: Change, chosen: readonly Chosen[]): Promise<Cha
     else changed.failed.push({ id: letter.id, outcome })
   }
   terminal.progress('')
+  await tellDaemon(change.ledger, new Set(chosen.map(({ account }) => account)))
   return changed
 }
 
-/** The job is left to the running daemon, whose reconciler finds due work without one. */
 async function changeOne({ ledger, config, verb }: Change, letter: Chosen): Promise<LetterOutcome> {
   const book = ledger.books.find(({ account }) => account === letter.account)
   if (book === undefined) throw new Error(`no book is open for account ${letter.account}`)

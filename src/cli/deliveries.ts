@@ -10,7 +10,7 @@ import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { destinationsBySink } from './destination-labels.ts'
 import { parseMoment } from './moment.ts'
-import { redisNow, withLedger } from './open-ledger.ts'
+import { redisNow, tellDaemon, withLedger } from './open-ledger.ts'
 import { addByOption, operatorName, type ByOption } from './operator.ts'
 import { gatherItems, redirectAll, tallyInWords, type RedirectCounts } from './redirect-all.ts'
 import { counted, timeInWords } from './words.ts'
@@ -62,6 +62,7 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
     const resent = await redirectAll(context, items, ({ book, ref }) =>
       resendItem(book, ref, { batchWaitMs, by }),
     )
+    await tellDaemon(ledger, new Set(items.map(({ book }) => book.account)))
     return { counts: resent, gone: found.length - items.length }
   })
   print(context, options, {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { openLeftBooks } from '../ledger/accounts.ts'
 import { openBook, type Book } from '../ledger/book.ts'
+import { sinksOf } from '../ledger/due.ts'
 import { findLead } from '../ledger/lead-book.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import { connectRedis, isSignInRefused, onTrouble, type Redis } from '../redis/connection.ts'
@@ -14,6 +15,7 @@ import { isLookDone, lookOnce, lookPauseMs } from '../store/first-look.ts'
 import { isIndexed } from '../store/record-index.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
+import { createWorkHints } from '../delivery/work-hints.ts'
 import { CommandError, findNamed } from './command-error.ts'
 import { quiet, type Context } from './context.ts'
 
@@ -89,6 +91,18 @@ export function bookOf({ books }: OpenLedger, account: string): Book {
 export function findBook({ books }: OpenLedger, account: string): Book {
   const named = books.map((book) => ({ name: book.account, book }))
   return findNamed(named, account, 'account').book
+}
+
+/** So that a running daemon looks at once at what a command made due, whichever sink has it. */
+export async function tellDaemon(
+  { redis, keys, books }: OpenLedger,
+  accounts: Iterable<string>,
+): Promise<void> {
+  for (const account of accounts) {
+    const book = books.find((one) => one.account === account)
+    const sinks = book ? await sinksOf(book) : []
+    await createWorkHints(redis, keys).tell(sinks.map((sink) => ({ account, sink, inMs: 0 })))
+  }
 }
 
 /** Redis' clock, which the ledger goes by; ms. */

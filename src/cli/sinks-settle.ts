@@ -11,7 +11,7 @@ import { CommandError, findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { destinationsBySink } from './destination-labels.ts'
-import { withLedger, type OpenLedger } from './open-ledger.ts'
+import { tellDaemon, withLedger, type OpenLedger } from './open-ledger.ts'
 import { operatorName, type ByOption } from './operator.ts'
 import {
   gatherItems,
@@ -98,7 +98,9 @@ async function settlePending(
       const states = tallyInWords(items.map(({ item }) => item.state))
       await askFirst(context, settling.said(counted(items.length, 'pending item'), states))
     }
-    return redirectAll(context, items.toSorted(bySeverity), settling.settle)
+    const redirected = await redirectAll(context, items.toSorted(bySeverity), settling.settle)
+    await tellDaemon(ledger, new Set(items.map(({ book }) => book.account)))
+    return redirected
   })
   const isConfigured = config.sinks.some(({ name }) => name === sink)
   print(context, options, {

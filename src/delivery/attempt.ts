@@ -1,13 +1,43 @@
-/** One try at sending: what the sink says becomes an outcome for the ledger. */
-import type { BegunAttempt, Outcome } from '../ledger/attempts.ts'
-import { signalWithin } from '../runtime/clock.ts'
+/** One attempt at sending: what the sink says becomes an outcome for the ledger. */
+import type { Book } from '../ledger/book.ts'
+import { signalWithin, type Clock } from '../runtime/clock.ts'
 import { messageOf } from '../runtime/errors.ts'
-import { isAnswerLost, SinkError, type Receipt, type Sink } from '../sinks/sink.ts'
-import type { DelivererOptions, Work } from './deliverer.ts'
-import { deliveryOf } from './delivery-of.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import { isAnswerLost, SinkError, type Delivery, type Receipt, type Sink } from '../sinks/sink.ts'
+import type { Message, Outcome } from './claims.ts'
+import type { Circuit } from './circuit.ts'
+import { deliveryOf, type DeliveryOptions } from './delivery-of.ts'
+import type { Diverter } from './relief/diverter.ts'
+import type { Wake } from './relief/wake.ts'
 import { effectOn, judge } from './retry-policy.ts'
+import type { SendPace } from './send-pace.ts'
 
-export type Begun = Extract<BegunAttempt, { status: 'send' }>
+export interface AttemptOptions extends DeliveryOptions {
+  /** After a sink accepted, before the outcome is written; must not throw. */
+  onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
+  circuit: Circuit
+  pace: Pick<SendPace, 'pause'>
+  /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
+  diverter?: Pick<Diverter, 'has' | 'divert' | 'unseal'> | undefined
+  /** Brings tries forward once a circuit has closed; undefined: each waits for its time. */
+  wake?: Pick<Wake, 'all'> | undefined
+  /** Names this process in the histories. */
+  replica: string
+  clock: Clock
+  logger: Logger
+  metrics: Metrics
+}
+
+interface Work {
+  book: Book
+  sink: Sink
+  /** Aborts when the process stops or the claim is no longer its own. */
+  signal: AbortSignal
+}
+
+/** A message whose attempt is open. */
+export type Begun = Message & { attempt: number }
 
 export interface Attempted {
   outcome: Outcome
@@ -18,7 +48,7 @@ export interface Attempted {
 }
 
 export async function attemptSend(
-  options: DelivererOptions,
+  options: AttemptOptions,
   work: Work,
   begun: Begun,
 ): Promise<Attempted> {
@@ -43,7 +73,7 @@ export async function attemptSend(
 }
 
 function failed(
-  options: DelivererOptions,
+  options: AttemptOptions,
   work: Work,
   begun: Begun,
   { error, hasFallback }: { error: SinkError; hasFallback: boolean },
@@ -57,14 +87,14 @@ function failed(
   return { outcome: { ...dueAgain, counts: true }, isGivenUp }
 }
 
-function outcomeOf({ clock }: DelivererOptions, begun: Begun, error: SinkError): Outcome {
+function outcomeOf({ clock }: AttemptOptions, begun: Begun, error: SinkError): Outcome {
   const { reason, retryAfterMs } = error
   const verdict = judge({
     reason,
     tries: begun.tries,
     ageMs: clock.now() - begun.createdAtMs,
     retryAfterMs,
-    members: begun.about === undefined ? begun.members.length : 1, // a summary is never halved
+    members: begun.kind === 'summary' ? 1 : begun.members.length, // a summary is never halved
     random: Math.random(),
   })
   const told = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
@@ -81,9 +111,9 @@ const consequences = {
 
 /** Names the event as `explain` takes it; a batch is named by its events' number. */
 function sayFailed(
-  { logger }: DelivererOptions,
-  { book, sink, ref }: Work,
-  { attempt, members, total }: Begun,
+  { logger }: AttemptOptions,
+  { book, sink }: Work,
+  { ref, attempt, members, total }: Begun,
   { outcome, error, isGivenUp }: { outcome: Outcome; error: SinkError; isGivenUp: boolean },
 ): void {
   if (!isFailure(outcome.outcome)) return
@@ -104,14 +134,15 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
   return Object.hasOwn(consequences, word)
 }
 
-/** Tells all replicas how the sink took it; where that fails, the outcome stands all the same. */
+/** Tells all replicas how the sink took it, whatever becomes of that; resolves with whether it is shut by now. */
 export async function tellReplicas(
-  { circuit, pace, wake, logger }: DelivererOptions,
+  { circuit, pace, wake, logger }: AttemptOptions,
   sink: Sink,
   taken: Attempted['taken'],
-): Promise<void> {
+): Promise<boolean> {
   try {
-    if (taken === undefined) return await circuit.giveBack(sink.name)
+    if (taken === undefined) await circuit.giveBack(sink.name)
+    if (taken === undefined) return false
     const error = taken === 'ok' ? undefined : taken
     if (error?.reason === 'rate_limited') await pace.pause(sink, error.retryAfterMs)
     const word = error ? effectOn(error.reason) : 'ok'
@@ -126,8 +157,10 @@ export async function tellReplicas(
       logger.info({ sink: sink.name }, 'circuit closed: sends go on')
       await wake?.all(sink.name)
     }
+    return change === 'opened' || change === 'disabled'
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
+    return false
   }
 }
 

@@ -9,8 +9,11 @@ import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
-  /** 0: send. Otherwise how long to wait before asking again, ms. */
-  admit(sink: string, sendTimeoutMs?: number): Promise<number>
+  /**
+   * How many of `count` sends may go: all, the one that tries whether the sink is back, or none, and then how long
+   * to wait before asking again, ms.
+   */
+  admit(sink: string, count: number, sendTimeoutMs?: number): Promise<Admitted>
   /** Says what this report changed, if anything; `answer` is kept where it says that the sink is gone. */
   report(
     sink: string,
@@ -25,6 +28,11 @@ export interface Circuit {
    * disabled is tried again then, too.
    */
   pause(sink: string, pause: SinkPause | undefined): Promise<void>
+}
+
+export interface Admitted {
+  count: number
+  waitMs: number
 }
 
 export interface SinkPause {
@@ -62,9 +70,11 @@ export function createCircuit(
     keys.shared('circuit', sink, 'probe'),
   ]
   return {
-    async admit(sink, sendTimeoutMs = 15_000) {
+    async admit(sink, count, sendTimeoutMs = 15_000) {
       const asked = [sendTimeoutMs + probeGraceMs, printOf(sink)]
-      return Math.max(0, Number(await runScript(redis, 'circuit-admit', names(sink), asked)))
+      const answer = Number(await runScript(redis, 'circuit-admit', names(sink), asked))
+      if (answer > 0) return { count: 0, waitMs: answer }
+      return { count: answer === 0 ? count : 1, waitMs: 0 }
     },
     async report(sink, word, answer = '') {
       if (word === 'none') return undefined

@@ -14,15 +14,15 @@ export type Unsendable = 'payload_expired' | 'recipient_removed'
 
 /** The message that an attempt sends, or the reason why it can never be sent. */
 export async function deliveryOf(
-  { book, sink, ref }: { book: Book; sink: Sink; ref: string },
+  { book, sink }: { book: Book; sink: Sink },
   begun: Begun,
   options: DeliveryOptions,
 ): Promise<Delivery | Unsendable> {
   const destination = sink.destinations.find(({ id }) => id === begun.destination)
   if (!destination) return 'recipient_removed'
   const told = { destination, attempt: begun.attempt, mayBeRepeat: begun.mayBeRepeat }
-  const messageId = ref.split(':')[1] ?? ''
-  if (begun.about !== undefined) {
+  const messageId = begun.ref.split(':')[1] ?? ''
+  if (begun.kind === 'summary') {
     const work = { sink, messageId, book: options.book, options }
     const { about, members, attachment } = await summaryOf(work, begun)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
@@ -43,7 +43,7 @@ export async function deliveryOf(
     members.push(ready)
   }
   return {
-    id: ref.startsWith('b:') ? `b${messageId}` : (members[0]?.id ?? ''),
+    id: begun.kind === 'batch' ? `b${messageId}` : (members[0]?.id ?? ''),
     ...told,
     members,
     ...(members.every(isCanary) && { isTest: true }),

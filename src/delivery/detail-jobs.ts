@@ -67,7 +67,7 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
     try {
       await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
-      // the reconciler sends the items on when their time is up
+      // the items go on when their time is up: they are due then
       const { account } = job.data
       const cause = error instanceof Error ? error.name : 'unknown'
       const about = { cause, list: 'accounts', name: account } as const

@@ -1,8 +1,8 @@
-import type { AttemptMember } from '../ledger/attempts.ts'
 import { itemId } from '../ledger/digests.ts'
 import type { FoundItem } from '../ledger/records.ts'
 import type { ServiceLink } from '../messages/message-subject.ts'
 import type { DeliveryMember, Sink } from '../sinks/sink.ts'
+import type { Member } from './claims.ts'
 
 export interface MemberOptions {
   /** A leaked secret in clear; undefined where its account's key is another one now. */
@@ -30,7 +30,7 @@ export function memberOfItem(
 export function memberOf(
   sink: Sink,
   account: string,
-  { payload, ...member }: AttemptMember,
+  { payload, ...member }: Member,
   { openSecret, serviceLink }: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined

@@ -101,7 +101,7 @@ async function tryDigest(options: TurnOptions, work: DigestWork): Promise<number
     })
     if (closed.status === 'again') return 'again'
     if (isLead && closed.ref !== '') {
-      await options.queue(book.account, [{ ref: closed.ref, sink: turn.sink, severity: 'high' }])
+      await options.tell(book.account, [{ sink: turn.sink }])
     }
   }
   return isSent ? 1 : 0

@@ -72,11 +72,10 @@ async function flushBook(options: TurnOptions, book: Book): Promise<number> {
 }
 
 /** What was collected while the sink was for people goes on singly, now that it is a machine's. */
-async function freeAll({ queue }: TurnOptions, turn: Turn): Promise<void> {
+async function freeAll({ tell }: TurnOptions, turn: Turn): Promise<void> {
   const refs = await membersOf(turn)
   await freeMembers(turn, refs)
-  const work = refs.map((ref) => ({ ref, sink: turn.sink, severity: 'high' }))
-  await queue(turn.book.account, work)
+  await tell(turn.book.account, [{ sink: turn.sink }])
 }
 
 async function claimDue(options: TurnOptions, book: Book): Promise<Turn[]> {

@@ -47,8 +47,8 @@ async function tryTurn(options: TurnOptions, turns: Turn[]): Promise<number | 'a
   })
   if (closed.status === 'again') return 'again'
   if (!about || closed.ref === '') return 0
-  const severity = about.summary.bySeverity[0]?.severity ?? 'high'
-  await options.queue(book.account, [{ ref: closed.ref, sink: lead.sink, severity }])
+  const rank = severityRank(about.summary.bySeverity[0]?.severity ?? 'high')
+  await options.tell(book.account, [{ sink: lead.sink, rank }])
   return 1
 }
 

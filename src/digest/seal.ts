@@ -1,4 +1,5 @@
 /** Sealing: from that moment a message's members never change, whoever sends it and however often. */
+import { severityRank } from '../events/severity.ts'
 import { createHash } from 'node:crypto'
 import type { Book } from '../ledger/book.ts'
 import { storedGathering } from '../ledger/collecting.ts'
@@ -135,6 +136,7 @@ export async function closeSeal(
         about: JSON.stringify(message.about),
         total: message.about.summary.total,
         rr: message.about.repeatRisks,
+        rk: severityRank(message.about.summary.bySeverity[0]?.severity ?? 'high'),
       },
     }),
   }

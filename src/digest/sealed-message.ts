@@ -1,6 +1,5 @@
 /** Sealed messages for people: what they say, who is in them, and their settling, some members at a time. */
 import type { Summary } from '../messages/summary.ts'
-import type { SettlingBatch } from '../ledger/attempts.ts'
 import type { Book } from '../ledger/book.ts'
 import { putOff } from '../ledger/due.ts'
 
@@ -13,6 +12,17 @@ export interface MessageAbout {
   accounts: string[]
   /** Answers that were lost to members before: the message may repeat them. */
   repeatRisks: number
+}
+
+/** A summary as stored, once its outcome is known. */
+export interface SettlingBatch {
+  /** The outcome. */
+  o: 'delivered' | 'dead'
+  /** Attempts, their notes, and how many answers were lost. */
+  n: number
+  h?: unknown
+  rr?: number
+  about?: string
 }
 
 /** When the rest of a message is looked at again that has members in a ledger which is closed here. */

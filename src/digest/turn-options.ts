@@ -21,7 +21,8 @@ export interface TurnOptions {
   /** Every feed's last time at its end, and what of it could not be read, as a digest has to tell it. */
   coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
   serviceLink: ServiceLink
-  queue: (account: string, work: { ref: string; sink: string; severity: string }[]) => Promise<void>
+  /** Says that an account has something due for a sink, of the rank of its severity; left out: 4. */
+  tell: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
   /** What was kept from being sent, for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void
   clock: Clock

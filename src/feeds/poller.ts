@@ -62,7 +62,7 @@ export interface PollerOptions {
     about: { isBacklog: boolean; isFresh: boolean },
   ) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, the reconciler finds it all the same. */
+  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
   queue: (account: string, made: MadeWork[]) => Promise<void>
   generation: () => number
   /** Whether the ledger may grow: what is not taken in stays at the service. */

@@ -124,7 +124,7 @@ export interface Committed {
   counts: PageCounts
   /** The walk was read to its end. */
   isEnded: boolean
-  /** Work to be queued at once; the reconciler would find it too. */
+  /** Work to be queued at once; a slow pass would find it too. */
   made: MadeWork[]
   /** Those of the page's events that this feed had not shown before. */
   newEvents: RoutedEvent[]

@@ -81,40 +81,6 @@ export async function releaseDetail(
   return answer.made ?? []
 }
 
-/** A member of a sink's collection. */
-export interface Collected {
-  ref: string
-  /** When it was collected, ms. */
-  sinceMs: number
-  payload: Payload | undefined
-}
-
-/** The first members that wait in a sink's collection, oldest first. */
-export async function peekCollection(book: Book, sink: string, max: number): Promise<Collected[]> {
-  const name = book.key('collect', sink)
-  const pairs = await book.redis.zrange(name, '0', String(max - 1), 'WITHSCORES')
-  const refs = pairs.filter((_text, i) => i % 2 === 0)
-  if (refs.length === 0) return []
-  const payloads = await book.redis.mget(
-    refs.map((ref) => book.key('pay', ref.split(':')[1] ?? '')),
-  )
-  return refs.map((ref, i) => {
-    const text = payloads[i]
-    const payload = text ? (JSON.parse(text) as Payload) : undefined
-    return { ref, sinceMs: Math.floor(Number(pairs[2 * i + 1])), payload }
-  })
-}
-
-/** Seals the members into a batch; undefined where none of them was waiting any more. */
-export async function sealBatch(
-  book: Book,
-  batch: { sink: string; destination: string; waitMs: number },
-  refs: string[],
-): Promise<string | undefined> {
-  const ref = await book.run('seal-batch', batch.sink, batch.destination, batch.waitMs, ...refs)
-  return ref === '' ? undefined : String(ref)
-}
-
 /** What is kept from being sent: for good, or until a time, at a place where people's items wait for company. */
 export type Kept = { ref: string; rule: string } & (
   | { act: 'suppress'; reason: Suppression }
@@ -123,15 +89,15 @@ export type Kept = { ref: string; rule: string } & (
 
 /**
  * Keeps items back that were never tried: out of `collection`, a sink that batches, or such as go
- * singly. Resolves with how many still waited.
+ * singly. Resolves with those that still waited.
  */
 export async function keepBack(
   book: Book,
   members: readonly Kept[],
   collection?: string,
-): Promise<number> {
+): Promise<string[]> {
   const ask = { sink: collection, retention: book.retention, members: members.map(storedKept) }
-  return Number(await book.run('keep-back', JSON.stringify(ask)))
+  return (await book.run('keep-back', JSON.stringify(ask))) as string[]
 }
 
 function storedKept(kept: Kept): Record<string, unknown> {

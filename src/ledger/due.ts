@@ -1,4 +1,4 @@
-/** What waits for its time, by sink; the reconciler and the metrics read it. */
+/** What waits for its time, by sink; claims and the metrics read it. */
 import type { Book } from './book.ts'
 
 /** Every sink that the book ever had an item for, in the configuration or not. */

@@ -11,7 +11,7 @@ export interface TellerOptions {
   book: Book
   destinationsOf: (sink: string) => readonly string[]
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, the reconciler finds it all the same. */
+  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
   queue: (account: string, made: MadeWork[]) => Promise<void>
   generation: () => number
   clock: Clock

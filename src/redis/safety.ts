@@ -92,17 +92,32 @@ function roomIn({ field }: NodeInfo): boolean {
   return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
 }
 
-const schemaVersion = 1
+/** Of what is stored: 1 up to version 0.4, with a BullMQ job for each delivery; 2 with claims. */
+export const layout = 2
 
-/** Claims the key space for this version's layout; throws StoreError `too_new` on a newer one. */
-export async function claimSchema(redis: Redis, keys: Keys): Promise<void> {
+/** undefined: nothing is stored yet. */
+export async function readSchema(redis: Redis, keys: Keys): Promise<number | undefined> {
+  const stored = await redis.get(keys.shared('schema'))
+  return stored === null ? undefined : Number(stored)
+}
+
+/**
+ * Claims the key space for this version's layout; throws StoreError `too_new` on a newer one. An older one stays what
+ * it is for a command; a daemon that has upgraded it says so.
+ */
+export async function claimSchema(
+  redis: Redis,
+  keys: Keys,
+  { isUpgrade = false } = {},
+): Promise<void> {
   const name = keys.shared('schema')
-  await redis.set(name, schemaVersion, 'NX')
-  const stored = Number(await redis.get(name))
-  if (stored > schemaVersion) {
+  await redis.set(name, layout, 'NX')
+  const stored = (await readSchema(redis, keys)) ?? layout
+  if (stored > layout) {
     throw new StoreError(
       'too_new',
-      `Redis holds a ledger of layout ${stored}, this version writes ${schemaVersion}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
+      `Redis holds a ledger of layout ${stored}, this version writes ${layout}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
     )
   }
+  if (stored < layout && isUpgrade) await redis.set(name, layout)
 }

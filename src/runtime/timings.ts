@@ -10,7 +10,11 @@ export interface Timings {
 
   /** Pauses between two passes of the process' loops. */
   redisWatchMs: number
-  reconcileMs: number
+  /** How often a process confirms that its configuration is the active one. */
+  generationMs: number
+  /** How often it asks what others have made due, and looks at every account for what nobody told. */
+  hintsMs: number
+  healMs: number
   silencesMs: number
   groupsMs: number
   reliefMs: number
@@ -21,8 +25,12 @@ export interface Timings {
   /** Audits, ledger audits, retention and self-alerts: how often each looks whether it is due. */
   housekeepingMs: number
 
-  /** The reconciler leaves alone what is due for less long: whoever made it due has just queued it. */
-  reconcileGraceMs: number
+  /** How long replicas of an older version get to end what they send before their store is taken over. */
+  upgradeMs: number
+  /** How long what a process claimed stays its own while it does not renew that. */
+  claimLeaseMs: number
+  /** What is due for a sink that the configuration does not have is left alone for so long. */
+  orphanGraceMs: number
 
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
@@ -53,7 +61,9 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   stalledCheckMs: 2_000,
 
   redisWatchMs: 2_000,
-  reconcileMs: 2_000,
+  generationMs: 2_000,
+  hintsMs: 500,
+  healMs: 10_000,
   silencesMs: 2_000,
   groupsMs: 1_000,
   reliefMs: 5_000,
@@ -62,7 +72,9 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   stateMs: 5_000,
   housekeepingMs: 15_000,
 
-  reconcileGraceMs: 3_000,
+  upgradeMs: 10_000,
+  claimLeaseMs: 10_000,
+  orphanGraceMs: 3_000,
 
   pollBackoffMs: 5_000,
   notDueLookMs: 15_000,

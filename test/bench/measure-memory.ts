@@ -1,13 +1,9 @@
 /** Bytes that things take in Redis: what is there with them, less what is there without. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { buildSink } from '../../src/app/build-sinks.ts'
-import { createWorkQueue, type WorkQueue } from '../../src/delivery/work-queue.ts'
 import type { ThreatEvent } from '../../src/events/threat-event.ts'
-import { beginAttempt, settleAttempt } from '../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../support/attempts.ts'
 import type { Book } from '../../src/ledger/book.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { createLogger } from '../../src/runtime/logger.ts'
-import { accountName, sinkName } from './daemons.ts'
+import { sinkName } from './daemons.ts'
 import { writeMarks } from './marks.ts'
 import { createPageSource, pageSize, sampleEvents } from './pages.ts'
 import { rememberedUids, type Plan } from './plan.ts'
@@ -26,7 +22,6 @@ export async function measureMemory(rig: Rig, plan: Plan): Promise<Row[]> {
     ...(await ofSettledRecords(rig, plan, samples)),
     await ofOneDestination(rig, plan, samples),
     await ofPendingItems(rig, plan, samples),
-    await ofWaitingJobs(rig, plan),
   ]
 }
 
@@ -143,32 +138,6 @@ async function waitingEvents(
   const before = await dataBytes(rig.redis)
   for (let i = 0; i < count; i += pageSize) await source.takeIn()
   return ((await dataBytes(rig.redis)) - before) / count
-}
-
-async function ofWaitingJobs(rig: Rig, { jobs }: Plan): Promise<Row> {
-  const stop = await rig.stopwatch.start()
-  await rig.freshBook()
-  const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
-  const made = rig.config().config.sinks.map((sink) => buildSink(sink, parts))
-  const queue = createWorkQueue(rig.redis, rig.keys, new Map(made.map((sink) => [sink.name, sink])))
-  await addJobs(queue, 2_000) // more than the queue's stream of events keeps
-  const before = await dataBytes(rig.redis)
-  await addJobs(queue, jobs)
-  const bytes = ((await dataBytes(rig.redis)) - before) / jobs
-  await queue.close()
-  for (const sink of made) await sink.close()
-  return { key: 'job', label: 'a waiting BullMQ job', figures: { bytes }, span: await stop() }
-}
-
-async function addJobs(queue: WorkQueue, count: number): Promise<void> {
-  for (let i = 0; i < count; i += 1_000) {
-    const work = Array.from({ length: 1_000 }, () => ({
-      ref: `i:${randomBytes(12).toString('hex')}:0:${sinkName}`,
-      sink: sinkName,
-      severity: 'high',
-    }))
-    await queue.add(accountName, work)
-  }
 }
 
 /** Every bucket of marks is there: the first mark in one pays for the key. */

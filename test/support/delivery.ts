@@ -1,9 +1,9 @@
 /** The parts of delivery on a real Redis, driven one pass at a time. */
 import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
-import { createDeliverer, type DeliverOutcome, type Work } from '../../src/delivery/deliverer.ts'
-import { createReconciler, type Reconciler } from '../../src/delivery/reconciler.ts'
+import { Drains } from '../../src/delivery/drains.ts'
+import { createOrphans } from '../../src/delivery/orphans.ts'
 import { createSendPace } from '../../src/delivery/send-pace.ts'
-import { createWorkQueue, type WorkQueue } from '../../src/delivery/work-queue.ts'
+import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import type { SinkModes } from '../../src/ledger/collecting.ts'
 import type { Keys } from '../../src/redis/keys.ts'
@@ -11,17 +11,23 @@ import type { Redis } from '../../src/redis/connection.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import { createMetrics } from '../../src/runtime/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
+import { createWorkHints, type WorkHints } from '../../src/delivery/work-hints.ts'
+import { makeDue } from './attempts.ts'
 import { silent } from './ledger.ts'
+
+/** What became of one piece of work: `later`, in the ledger's time; or nothing is left of it to be sent. */
+export type DeliverOutcome =
+  | { next: 'done'; halves: string[] }
+  | { next: 'later'; atMs: number; isCircuitOpen: boolean }
 
 export interface DeliveryRig {
   circuit: Circuit
-  queue: WorkQueue
-  reconciler: Reconciler
-  /** `given`: where the process stops, or another one has the job by now. */
-  deliver: (sink: Sink, ref: string, given?: Partial<Hold>) => Promise<DeliverOutcome>
+  drains: Drains
+  hints: WorkHints
+  options: DrainOptions
+  /** One piece of work, due or not: claimed, judged, sent and settled. */
+  deliver: (sink: Sink, ref: string) => Promise<DeliverOutcome>
 }
-
-type Hold = Pick<Work, 'signal' | 'isStillMine'>
 
 export interface DeliveryRigOptions {
   redis: Redis
@@ -29,60 +35,135 @@ export interface DeliveryRigOptions {
   book: Book
   sinks: Sink[]
   clock?: Clock
-  confirmGeneration?: () => Promise<boolean>
+  isActive?: () => boolean
+  drain?: Partial<DrainOptions>
 }
 
-export function aDeliveryRig(options: DeliveryRigOptions): DeliveryRig {
-  const { redis, keys, book, clock = systemClock } = options
-  const sinks = new Map(options.sinks.map((sink) => [sink.name, sink]))
-  const modes: SinkModes = Object.fromEntries(
-    options.sinks.map(({ name, batch }) => [name, batch?.waitMs ?? false]),
-  )
-  const queue = createWorkQueue(redis, keys, sinks)
-  const circuit = createCircuit(redis, keys)
-  const pace = createSendPace(redis, keys, clock)
-  const metrics = createMetrics({ clock })
-  const deliverer = createDeliverer({
-    book: () => book,
+export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
+  const { redis, keys, book, clock = systemClock } = given
+  const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
+  const modes = modesOf(given.sinks)
+  const hints = createWorkHints(redis, keys)
+  const options: DrainOptions = {
+    ...drainOptions({ redis, keys, books: [book], clock }),
+    modes,
+    release: (account, made) => drains.tellMade(account, made),
+    ...given.drain,
+  }
+  const orphans = createOrphans({
+    books: [book],
+    modes,
+    returnPlaces: () => ({}),
+    isActive: given.isActive ?? (() => true),
+    graceMs: 0,
+    clock,
+    logger: silent,
+  })
+  const drains: Drains = new Drains({
+    sinks,
+    drain: (sink) => new SinkDrain(sink, options),
+    books: [book],
+    hints,
+    orphans,
+    detailWaitMs: 20_000,
+    clock,
+    logger: silent,
+  })
+  return {
+    circuit: options.circuit,
+    drains,
+    hints,
+    options,
+    deliver: (sink, ref) => deliverRef(options, book, sink, ref),
+  }
+}
+
+export function modesOf(sinks: readonly Sink[]): SinkModes {
+  return Object.fromEntries(sinks.map(({ name, batch }) => [name, batch?.waitMs ?? false]))
+}
+
+/** As the daemon builds them, with nothing to judge, divert or wake. */
+export function drainOptions({
+  redis,
+  keys,
+  books,
+  clock,
+}: {
+  redis: Redis
+  keys: Keys
+  books: readonly Book[]
+  clock: Clock
+}): DrainOptions {
+  return {
+    book: (account) => books.find((one) => one.account === account),
     serviceLink: () => null,
-    circuit,
-    pace,
+    circuit: createCircuit(redis, keys),
+    pace: createSendPace(redis, keys),
+    hints: createWorkHints(redis, keys),
+    holder: { owner: 'r1', leaseMs: 10_000 },
+    modes: {},
+    release: () => Promise.resolve(),
     replica: 'r1',
     clock,
     logger: silent,
-    metrics,
-  })
-  const reconciler = createReconciler({
-    books: [book],
-    modes,
-    queue,
-    release: (account, made) => queue.addMade(account, made),
-    returnPlaces: () => ({}),
-    confirmGeneration: options.confirmGeneration ?? (() => Promise.resolve(true)),
-    clock,
-    logger: silent,
-  })
-  return {
-    circuit,
-    queue,
-    reconciler,
-    deliver: (sink, ref, given = {}) =>
-      deliverer.deliverOnce({
-        book,
-        sink,
-        ref,
-        signal: new AbortController().signal,
-        isStillMine: () => Promise.resolve(true),
-        ...given,
-      }),
+    metrics: createMetrics({ clock }),
   }
 }
 
-/** The wall clock, so much ahead: the future without waiting for it. Sleeps return at once. */
-export function clockAhead(ms: number): Clock {
-  return {
-    now: () => systemClock.now() + ms,
-    monotonic: () => systemClock.monotonic() + ms,
-    sleep: () => Promise.resolve(),
+let owners = 0
+
+/** A process of its own that claims this piece of work once, and does what its drain does with it. */
+export async function deliverRef(
+  options: DrainOptions,
+  book: Book,
+  sink: Sink,
+  ref: string,
+): Promise<DeliverOutcome> {
+  await makeDue(book, ref)
+  const { clock } = options
+  const { watched, seen } = watchClaims(book, ref)
+  const drain = new SinkDrain(sink, {
+    ...options,
+    book: (account) => (account === book.account ? watched : options.book(account)),
+    holder: { owner: `r1-${(owners += 1)}`, leaseMs: 10_000 },
+  })
+  drain.nudge(book.account)
+  for (;;) {
+    const ready = Promise.withResolvers<void>()
+    drain.onReady(ready.resolve)
+    const waitMs = await drain.turn()
+    if (drain.inHand === 0 && (seen.hasClaimed || waitMs !== 0)) break
+    if (waitMs === undefined) await ready.promise
+    else await Promise.race([ready.promise, clock.sleep(waitMs)])
   }
+  const score = await book.redis.zscore(book.key('due', sink.name), ref)
+  const atMs = Number(score ?? 0)
+  if (!seen.hasClaimed) return { next: 'later', atMs, isCircuitOpen: true }
+  if (score !== null && atMs > Date.now() - 60_000)
+    return { next: 'later', atMs, isCircuitOpen: false }
+  return { next: 'done', halves: seen.halves }
+}
+
+/** The book of a process that sees this ref alone, and claims once. */
+function watchClaims(
+  book: Book,
+  ref: string,
+): { watched: Book; seen: { hasClaimed: boolean; halves: string[] } } {
+  const seen: { hasClaimed: boolean; halves: string[] } = { hasClaimed: false, halves: [] }
+  const run: Book['run'] = async (script, ...args) => {
+    if (script !== 'claim-due') {
+      const answer = await book.run(script, ...args)
+      if (script === 'advance-claims') {
+        const { settled = [] } = JSON.parse(String(answer)) as { settled?: { halves?: string[] }[] }
+        seen.halves.push(...settled.flatMap(({ halves = [] }) => halves))
+      }
+      return answer
+    }
+    if (seen.hasClaimed) return ['{"left":0}']
+    seen.hasClaimed = true
+    return book.run(script, JSON.stringify({ ...JSON.parse(String(args[0])), ref }))
+  }
+  const ask: Book['ask'] = async (script, ...args) =>
+    JSON.parse(String(await run(script, ...args))) as never
+  return { watched: { ...book, run, ask }, seen }
 }

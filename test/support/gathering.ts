@@ -1,7 +1,5 @@
 /** Collections on a real Redis, flushed and delivered one pass at a time under a clock that tests set. */
-import { createCircuit } from '../../src/delivery/circuit.ts'
-import { createDeliverer, type DelivererOptions } from '../../src/delivery/deliverer.ts'
-import { createSendPace } from '../../src/delivery/send-pace.ts'
+import type { DrainOptions } from '../../src/delivery/sink-drain.ts'
 import { ensureDigests } from '../../src/digest/digest-turn.ts'
 import { createFlusher } from '../../src/digest/flusher.ts'
 import type { Gate, Judged, Verdict } from '../../src/digest/gate.ts'
@@ -9,11 +7,12 @@ import { placeItem, type CollectingSink, type Grouping } from '../../src/digest/
 import type { TurnOptions } from '../../src/digest/turn-options.ts'
 import type { RoutedEvent } from '../../src/intake/intake.ts'
 import type { Book } from '../../src/ledger/book.ts'
+import { overdueRefs } from '../../src/ledger/due.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Redis } from '../../src/redis/connection.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { createMetrics } from '../../src/runtime/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
+import { deliverRef, drainOptions, modesOf } from './delivery.ts'
 import { silent, routed, type RedisForTests } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 import type { ThreatEvent } from '../../src/events/threat-event.ts'
@@ -49,8 +48,8 @@ export interface GatheringRigOptions {
   gate?: (uid: string, judged: Judged) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string) => boolean | Promise<boolean>
-  diverter?: DelivererOptions['diverter']
-  wake?: DelivererOptions['wake']
+  diverter?: DrainOptions['diverter']
+  wake?: DrainOptions['wake']
   clock?: GatheringRig['clock']
 }
 
@@ -75,7 +74,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
       Promise.resolve(items.map((judged) => given.gate?.(judged.event.uid, judged) ?? goes)),
     isIdleFor: () => given.gate === undefined,
   }
-  const queued: { account: string; ref: string; sink: string }[] = []
+  const told: { account: string; sink: string }[] = []
   const suppressed: string[] = []
   const options: TurnOptions = {
     books,
@@ -86,8 +85,8 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     mayHold: () => true,
     coverage: () => Promise.resolve([]),
     serviceLink: (_account, url) => url,
-    queue(account, work) {
-      queued.push(...work.map(({ ref, sink }) => ({ account, ref, sink })))
+    tell(account, work) {
+      told.push(...work.map(({ sink }) => ({ account, sink })))
       return Promise.resolve()
     },
     onSuppressed: (sink, severity, reason) => void suppressed.push(`${sink} ${severity} ${reason}`),
@@ -97,28 +96,28 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
   const flusher = createFlusher(options)
   const bookOf = (account: string): Book | undefined =>
     books.find((book) => book.account === account)
-  const deliverer = createDeliverer({
-    book: bookOf,
-    serviceLink: () => null,
+  const drain: DrainOptions = {
+    ...drainOptions({ redis, keys, books, clock }),
     gate,
-    circuit: createCircuit(redis, keys),
-    pace: createSendPace(redis, keys, clock),
-    replica: 'r1',
-    clock,
-    logger: silent,
-    metrics: createMetrics({ clock }),
+    modes: modesOf(given.sinks),
     diverter: given.diverter,
     wake: given.wake,
-  })
+  }
 
   async function deliver(ref: string, book: Book = books[0]!): Promise<void> {
-    await deliverer.deliverOnce({
-      book,
-      sink: sinks.get(ref.split(':').at(-1)!)!,
-      ref,
-      signal: new AbortController().signal,
-      isStillMine: () => Promise.resolve(true),
-    })
+    await deliverRef(drain, book, sinks.get(ref.split(':').at(-1)!)!, ref)
+  }
+
+  /** What was made due since: messages, and what goes singly. */
+  async function newlyDue(): Promise<{ book: Book; ref: string }[]> {
+    const found: { book: Book; ref: string }[] = []
+    for (const { account, sink } of told.splice(0)) {
+      const book = bookOf(account)!
+      const refs = await overdueRefs(book, sink, Date.now(), { offset: 0, count: 1_000 })
+      const fresh = refs.filter((ref) => !found.some((one) => one.ref === ref))
+      found.push(...fresh.map((ref) => ({ book, ref })))
+    }
+    return found
   }
 
   return {
@@ -141,11 +140,11 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     },
     async seal() {
       await flusher.flushOnce()
-      return queued.splice(0).map(({ ref }) => ref)
+      return (await newlyDue()).map(({ ref }) => ref)
     },
     async flush() {
       const { messages } = await flusher.flushOnce()
-      for (const { account, ref } of queued.splice(0)) await deliver(ref, bookOf(account)!)
+      for (const { book, ref } of await newlyDue()) await deliver(ref, book)
       return messages
     },
     ensureDigests: () => ensureDigests(options, clock.now()),
@@ -191,10 +190,15 @@ export function dieAt(book: Book, script: string, nth: number): void {
 /** Something happens around the scripts that a book runs. */
 export function around(
   book: Book,
-  happen: (script: string, run: () => Promise<unknown>) => Promise<unknown>,
+  happen: (
+    script: string,
+    run: () => Promise<unknown>,
+    ...args: (string | number)[]
+  ) => Promise<unknown>,
 ): void {
   const run = book.run.bind(book)
-  const disturbed: Book['run'] = (script, ...args) => happen(script, () => run(script, ...args))
+  const disturbed: Book['run'] = (script, ...args) =>
+    happen(script, () => run(script, ...args), ...args)
   Object.assign(book, {
     run: disturbed,
     ask: async (script: string, ...args: (string | number)[]) =>

@@ -61,11 +61,11 @@ export async function aReliefRig(
   const circuit = createCircuit(redis, keys)
   const relieved = relievedAs(Object.values(sinks), options)
   const nothing = (): Promise<void> => Promise.resolve()
-  const queue = { addMade: nothing, add: nothing, drop: nothing }
-  const diverter = createDiverter({ sinks: relieved, books, queue, metrics: createMetrics() })
+  const drains = { tellMade: nothing, tell: nothing, booksOf: () => books }
+  const diverter = createDiverter({ sinks: relieved, books, drains, metrics: createMetrics() })
   const clock = clockToSet()
   const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
-  const wake = createWake({ books, circuit: reading, queue, clock, logger: silent })
+  const wake = createWake({ circuit: reading, drains, clock, logger: silent })
   const rig = aGatheringRig({
     clock,
     redis,
@@ -81,10 +81,9 @@ export async function aReliefRig(
   })
   const relief = createRelief({
     sinks: relieved,
-    books,
     circuit: reading,
     diverter,
-    queue,
+    drains,
     wake,
     clock,
     logger: silent,

@@ -5,14 +5,14 @@
 import { unsealMessage, type Unsealed } from '../../digest/unseal-message.ts'
 import { sealedMembers } from '../../digest/seal.ts'
 import { ownFeed } from '../../events/own-feed.ts'
-import { batchMembers } from '../../ledger/attempts.ts'
 import type { Book } from '../../ledger/book.ts'
 import type { MadeWork } from '../../ledger/collecting.ts'
 import { readItems, type FoundItem } from '../../ledger/records.ts'
 import { bySeverity, divertItem } from '../../ledger/redirect.ts'
 import { parseRef } from '../../ledger/refs.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
-import type { WorkQueue } from '../work-queue.ts'
+import { batchMembers } from '../claims.ts'
+import type { Drains } from '../drains.ts'
 import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
 
@@ -30,7 +30,7 @@ export interface Diverter {
 export interface DiverterOptions {
   sinks: ReadonlyMap<string, ReliefSink>
   books: readonly Book[]
-  queue: Pick<WorkQueue, 'addMade' | 'drop'>
+  drains: Pick<Drains, 'tellMade'>
   metrics: Metrics
 }
 
@@ -79,8 +79,6 @@ export function createDiverter(options: DiverterOptions): Diverter {
       if (parsed.kind !== 'batch') return 0
       const members = await membersOf(books, book, ref)
       if ((await unseal(book, ref)) !== 'open') return 0
-      // the same members, resent, are the same batch: its job must not wait for the next try of this one
-      await options.queue.drop(book.account, parsed.sink, [ref])
       let count = 0
       for (const { holder, refs } of members) {
         count += (await divertItems(holder, refs, paging)).length
@@ -113,7 +111,7 @@ async function membersOf(
 }
 
 async function divertFound(
-  { sinks, queue, metrics }: DiverterOptions,
+  { sinks, drains, metrics }: DiverterOptions,
   book: Book,
   found: readonly FoundItem[],
 ): Promise<string[]> {
@@ -136,10 +134,6 @@ async function divertFound(
     metrics.itemsSettledTotal.inc({ sink: name, outcome: 'diverted' })
   }
   for (const { k } of made) metrics.itemsCreatedTotal.inc({ sink: k })
-  await queue.addMade(book.account, made)
-  // one that waits for its next try would keep a resent item waiting, too
-  for (const [sink, refs] of Map.groupBy(gone, (ref) => parseRef(ref).sink)) {
-    await queue.drop(book.account, sink, refs)
-  }
+  await drains.tellMade(book.account, made)
   return gone
 }

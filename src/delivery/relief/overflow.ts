@@ -7,6 +7,7 @@ import { pendingItems } from '../../ledger/redirect.ts'
 import { isIndexed } from '../../store/record-index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import type { Drains } from '../drains.ts'
 import type { Diverter } from './diverter.ts'
 import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
@@ -17,7 +18,7 @@ export interface Overflow {
 }
 
 export interface OverflowOptions {
-  books: readonly Book[]
+  drains: Pick<Drains, 'booksOf'>
   diverter: Diverter
   clock: Clock
   logger: Logger
@@ -38,10 +39,11 @@ interface Waiting {
 }
 
 export function createOverflow(options: OverflowOptions): Overflow {
-  const { books, clock } = options
+  const { drains, clock } = options
   const lastScanMs = new Map<string, number>()
   return {
     async relieve(sink, paging) {
+      const books = drains.booksOf(sink.name)
       const pending = await countPending(books, sink.name)
       const excess = sumOf(pending.values()) - sink.pendingMax
       const nowMs = clock.now()

@@ -3,14 +3,13 @@
  * together for one message, then all goes to the fallback; and beyond `pending_max` the least severe are
  * given up. Any replica may do any of it, several at once.
  */
-import type { Book } from '../../ledger/book.ts'
 import { gatherItems } from '../../ledger/collecting.ts'
 import { waitingRefs } from '../../ledger/due.ts'
 import { parseRef } from '../../ledger/refs.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Circuit, CircuitReading } from '../circuit.ts'
-import type { WorkQueue } from '../work-queue.ts'
+import type { Drains } from '../drains.ts'
 import { divertAll } from './divert-all.ts'
 import type { Diverter } from './diverter.ts'
 import { eachPage, type Paging } from './each-page.ts'
@@ -25,10 +24,9 @@ export interface Relief {
 
 export interface ReliefOptions {
   sinks: ReadonlyMap<string, ReliefSink>
-  books: readonly Book[]
   circuit: Pick<Circuit, 'read'>
   diverter: Diverter
-  queue: Pick<WorkQueue, 'drop'>
+  drains: Pick<Drains, 'booksOf'>
   wake: Pick<Wake, 'ensureTried'>
   clock: Clock
   logger: Logger
@@ -81,7 +79,7 @@ function isBlockedFor(
 }
 
 async function gather(
-  { books, circuit, clock, queue }: ReliefOptions,
+  { drains, circuit, clock }: ReliefOptions,
   { name, keptPlaces }: ReliefSink,
   { signal, alive }: Until,
 ): Promise<void> {
@@ -89,11 +87,10 @@ async function gather(
   const nowMs = clock.now()
   if (!isBlockedFor(await circuit.read(name, nowMs), nowMs, gatherAfterMs)) return
   const paging: Paging = { goesOn: async () => !signal.aborted, alive }
-  for (const book of books) {
+  for (const book of drains.booksOf(name)) {
     const gatherPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
       const gathered = await gatherItems(book, singles, keptPlaces)
-      if (gathered > 0) await queue.drop(book.account, name, singles)
       return gathered
     }
     await eachPage((page) => waitingRefs(book, name, page), gatherPage, paging)
@@ -105,11 +102,11 @@ async function divert(
   sink: ReliefSink,
   { signal, alive }: Until,
 ): Promise<void> {
-  const { books, diverter, clock, logger } = options
+  const { drains, diverter, clock, logger } = options
   const goesOn = async (): Promise<boolean> => !signal.aborted && (await mayDivert(options, sink))
   if (!(await goesOn())) return
   let items = 0
-  for (const book of books) {
+  for (const book of drains.booksOf(sink.name)) {
     const work = { book, sink: sink.name, diverter, nowMs: clock.now() }
     items += await divertAll(work, { goesOn, alive })
   }

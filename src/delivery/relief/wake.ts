@@ -7,7 +7,7 @@ import { overdueRefs, wakeRetries } from '../../ledger/due.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Circuit } from '../circuit.ts'
-import type { WorkQueue } from '../work-queue.ts'
+import type { Drains } from '../drains.ts'
 
 export interface Wake {
   /** Whether something tries a sink whose circuit is half open, or will within seconds; false where it is not. */
@@ -16,9 +16,8 @@ export interface Wake {
 }
 
 export interface WakeOptions {
-  books: readonly Book[]
   circuit: Pick<Circuit, 'read'>
-  queue: Pick<WorkQueue, 'add' | 'drop'>
+  drains: Pick<Drains, 'tell' | 'booksOf'>
   clock: Clock
   logger: Logger
 }
@@ -30,11 +29,11 @@ const soonMs = 30_000
 const mostAtOnce = 500
 
 export function createWake(options: WakeOptions): Wake {
-  const { books, circuit, clock, logger } = options
+  const { drains, circuit, clock, logger } = options
 
   async function isTried(sink: string): Promise<boolean> {
     const page = { offset: 0, count: 1 }
-    for (const book of books) {
+    for (const book of drains.booksOf(sink)) {
       const soon = await overdueRefs(book, sink, clock.now() + soonMs, page)
       if (soon.length > 0) return true
     }
@@ -46,12 +45,13 @@ export function createWake(options: WakeOptions): Wake {
       const { state, paused } = await circuit.read(sink, clock.now())
       if (state !== 'half_open' || paused !== undefined) return false
       if (await isTried(sink)) return true
-      for (const book of books) if ((await wakeIn(options, book, sink, 1)) > 0) return true
+      for (const book of drains.booksOf(sink))
+        if ((await wakeIn(options, book, sink, 1)) > 0) return true
       return false
     },
     async all(sink) {
       try {
-        for (const book of books) await wakeIn(options, book, sink, mostAtOnce)
+        for (const book of drains.booksOf(sink)) await wakeIn(options, book, sink, mostAtOnce)
       } catch (error) {
         logger.warn(
           { sink, err: error },
@@ -63,14 +63,12 @@ export function createWake(options: WakeOptions): Wake {
 }
 
 async function wakeIn(
-  { queue }: WakeOptions,
+  { drains }: WakeOptions,
   book: Book,
   sink: string,
   max: number,
 ): Promise<number> {
   const refs = await wakeRetries(book, sink, max)
-  await queue.drop(book.account, sink, refs) // they wait for the time that was set
-  const work = refs.map((ref) => ({ ref, sink, severity: 'high' }))
-  await queue.add(book.account, work)
+  if (refs.length > 0) await drains.tell(book.account, [{ sink }])
   return refs.length
 }

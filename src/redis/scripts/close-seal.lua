@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Ends the turn of one or more collections: what was sealed becomes one message, their timers go on.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: bid, message? {k, d, kind, about, total, rr}, members (number sealed here), collections (the first
+-- ARGV[1]  JSON: bid, message? {k, d, kind, about, total, rr, rk (rank)}, members (number sealed here), collections (the first
 --          leads) [{id, opened, seq (as its turn was claimed), bid (of a message of its own), k (sink), claimed (ms),
 --          next (ms) | false (ends when nothing is in it), from?, told? (ms), note?}]
 -- Returns  the message's ref, '' where there is none, or 'again' where members and count differ
@@ -72,6 +72,6 @@ if not ask.message then
 end
 local m = ask.message
 redis.call('SET', key('batch', ask.bid), cjson.encode({ k = m.k, d = m.d, kind = m.kind, about = m.about, total = m.total,
-  n = 0, st = 'queued', c = now, rr = m.rr }))
-wake(ref, now)
+  n = 0, st = 'queued', c = now, rr = m.rr, rk = m.rk }))
+wake(ref, now, m.rk)
 return ref

@@ -3,7 +3,7 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink? (whose collection for a batch they are taken out of; without it they go singly), retention,
 --          members [{r (ref), a: suppress | hold, reason, rule, at?, place?}]
--- Returns  how many were kept back
+-- Returns  the refs that were kept back
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
@@ -15,7 +15,7 @@ local function is_waiting(ref, item)
   return item and item.n == 0 and not item.y and (item.st == 'queued' or item.why == 'mute')
 end
 
-local kept = 0
+local kept = {}
 for _, member in ipairs(ask.members) do
   local place = split_ref(member.r)
   local rid, n = place[2], tonumber(place[3])
@@ -30,7 +30,7 @@ for _, member in ipairs(ask.members) do
       save_record(rid, record)
       rest(rid, record, ask.retention)
     end
-    kept = kept + 1
+    kept[#kept + 1] = member.r
   end
 end
 if ask.sink and redis.call('ZCARD', key('collect', ask.sink)) == 0 then

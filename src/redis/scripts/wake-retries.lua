@@ -15,7 +15,7 @@ local function waits_for_its_sink(holder)
 end
 
 local function wake_one(ref)
-  local place = split_ref(ref)
+  local place, rank = split_ref(ref), nil
   if place[1] == 'i' then
     local record = load_record(place[2])
     local item = record and record.i[tonumber(place[3]) + 1]
@@ -23,6 +23,7 @@ local function wake_one(ref)
       return false
     end
     item.at = now
+    rank = item.rk
     save_record(place[2], record)
   else
     local text = redis.call('GET', key('batch', place[2]))
@@ -30,8 +31,9 @@ local function wake_one(ref)
     if not waits_for_its_sink(batch) then
       return false
     end
+    rank = batch.rk
   end
-  wake(ref, now)
+  wake(ref, now, rank)
   return true
 end
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Received } from '../../../src/sandbox/catchers/received.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { giveVerdict, type Inbox } from './accountant.ts'
 
 const rig = redisForTests()

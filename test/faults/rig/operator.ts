@@ -1,6 +1,4 @@
-import { Queue } from 'bullmq'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { queueNameOf } from '../../../src/delivery/work-queue.ts'
 import {
   countDeadLetters,
   listDeadLetters,
@@ -12,16 +10,11 @@ import { sinkNames, type Stage } from './stage.ts'
 export interface Operator {
   /** Once the trouble is over: resumes each sink, replays its dead letters, lets nothing wait for hours. */
   act(): Promise<void>
-  close(): Promise<void>
 }
 
 export function callOperator({ book, store }: Pick<Stage, 'book' | 'store'>): Operator {
   const keys = createKeys('tocsin')
   const circuit = createCircuit(store.client, keys)
-  const open = (sink: string): Queue =>
-    new Queue(queueNameOf(sink), { connection: store.client, prefix: keys.queuePrefix })
-  const queues = sinkNames.map(open)
-
   async function replay(sink: string): Promise<void> {
     if ((await countDeadLetters(book, sink)) === 0) return
     const { letters } = await listDeadLetters(book, sink, { offset: 0, count: 500 })
@@ -36,15 +29,17 @@ export function callOperator({ book, store }: Pick<Stage, 'book' | 'store'>): Op
         await circuit.pause(sink, undefined)
         await replay(sink)
       }
-      for (const queue of queues) await hasten(queue)
+      for (const sink of sinkNames) await hasten(book, sink)
     },
-    close: async () => void (await Promise.all(queues.map((queue) => queue.close()))),
   }
 }
 
 /** Tries that would come in minutes or hours come now: the table of waits has its own tests. */
-async function hasten(queue: Queue): Promise<void> {
-  for (const job of await queue.getDelayed()) {
-    await job?.promote().catch(() => undefined) // taken up meanwhile
+async function hasten(book: Stage['book'], sink: string): Promise<void> {
+  const due = book.key('due', sink)
+  const claims = new Set(await book.redis.hkeys(book.key('claims')))
+  const later = await book.redis.zrangebyscore(due, Date.now(), '+inf')
+  for (const ref of later) {
+    if (!claims.has(ref)) await book.redis.zadd(due, 'XX', Date.now(), ref)
   }
 }

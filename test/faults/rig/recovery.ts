@@ -1,5 +1,6 @@
 /** How long the work in a killed replica's hands takes to be in somebody's hands again. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Book } from '../../../src/ledger/book.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 
 export interface Recovery {
@@ -20,16 +21,19 @@ export interface RecoverySample {
   takenMs: number
 }
 
+/** A job of BullMQ, or a claim. */
 interface Work {
-  queue: string
-  job: string
-  /** Of the lock: another one means that another worker has the job. */
-  token: string
+  held: Held
   sinceMs: number
   freeMs?: number
 }
 
-export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery {
+interface Held {
+  state(): Promise<'held' | 'free' | 'taken'>
+}
+
+export function watchRecovery(book: Book, queues: readonly string[]): Recovery {
+  const { redis } = book
   let watched: Work[] = []
   const found: RecoverySample[] = []
   let forgotten = 0
@@ -37,7 +41,7 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
 
   async function look(): Promise<void> {
     const looked = [...watched]
-    const states = await Promise.all(looked.map((work) => stateOf(redis, work)))
+    const states = await Promise.all(looked.map(({ held }) => held.state()))
     const nowMs = performance.now()
     looked.forEach((work, i) => {
       if (states[i] !== 'held') work.freeMs ??= Math.round(nowMs - work.sinceMs)
@@ -61,8 +65,11 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
     async watch(pid) {
       const sinceMs = performance.now()
       const since = forgotten
-      const active = await Promise.all(queues.map((queue) => jobsOf(redis, queue, pid)))
-      if (since === forgotten) watched.push(...active.flat().map((work) => ({ ...work, sinceMs })))
+      const active = await Promise.all([
+        claimsOf(book, pid),
+        ...queues.map((queue) => jobsOf(redis, queue, pid)),
+      ])
+      if (since === forgotten) watched.push(...active.flat().map((held) => ({ held, sinceMs })))
     },
     forget() {
       forgotten += 1
@@ -76,8 +83,24 @@ export function watchRecovery(redis: Redis, queues: readonly string[]): Recovery
   }
 }
 
+/** What a process of this id had claimed; taken: another has it, or it is settled. */
+async function claimsOf(book: Book, pid: number): Promise<Held[]> {
+  const name = book.key('claims')
+  const claims = Object.entries(await book.redis.hgetall(name))
+  return claims
+    .filter(([, claim]) => claim.startsWith(`${pid}-`))
+    .map(([ref, claim]) => ({
+      async state() {
+        const due = book.key('due', ref.split(':').at(-1) ?? '')
+        const [now, dueText] = [await book.redis.hget(name, ref), await book.redis.zscore(due, ref)]
+        if (now !== claim || dueText === null) return 'taken'
+        return Number(dueText) <= Date.now() ? 'free' : 'held'
+      },
+    }))
+}
+
 /** Jobs that a process of this id took up and had not put down. */
-async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Omit<Work, 'sinceMs'>[]> {
+async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Held[]> {
   const jobs = await redis.lrange(`${queue}:active`, 0, -1)
   const held = await Promise.all(
     jobs.map(async (job) => {
@@ -85,7 +108,8 @@ async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Omit<Wo
         redis.hget(`${queue}:${job}`, 'pb'),
         redis.get(`${queue}:${job}:lock`),
       ])
-      return holder?.startsWith(`${pid}-`) && token ? [{ queue, job, token }] : []
+      const isIts = holder?.startsWith(`${pid}-`) && token
+      return isIts ? [{ state: () => stateOf(redis, { queue, job, token }) }] : []
     }),
   )
   return held.flat()
@@ -94,7 +118,7 @@ async function jobsOf(redis: Redis, queue: string, pid: number): Promise<Omit<Wo
 /** Taken: another worker has it, or it sleeps until its next time, or it is done. */
 async function stateOf(
   redis: Redis,
-  { queue, job, token }: Work,
+  { queue, job, token }: { queue: string; job: string; token: string },
 ): Promise<'held' | 'free' | 'taken'> {
   const [holder, exists, delayed, active] = await Promise.all([
     redis.get(`${queue}:${job}:lock`),

@@ -195,7 +195,6 @@ async function settle(stage: Stage, withinMs: number): Promise<void> {
     if (performance.now() > endMs) throw new Error(`not settled: ${left.join(', ')}`)
     await sleep(1_000)
   }
-  await operator.close()
 }
 
 /** What is not taken in, or not settled. */

@@ -40,7 +40,6 @@ export interface StageOptions {
   log?: string | undefined
 }
 
-/** Names of the queues below the prefix: those of the feeds and of each sink. */
 export const sinkNames = ['single', 'batch', 'soc', 'oncall', 'team'] as const
 
 /** Every way in which a walk may end is met, run by run. */
@@ -70,18 +69,15 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   })
   const redis = store.client
   const keys = createKeys('tocsin')
-  const queues = ['feeds', ...sinkNames.map((sink) => `sink-${sink}`)]
-  const recovery = watchRecovery(
-    redis,
-    queues.map((name) => `${keys.queuePrefix}:${name}`),
-  )
+  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  const recovery = watchRecovery(book, [`${keys.queuePrefix}:feeds`])
   return {
     random: createRandom(options.seed),
     sandbox,
     store,
     fleet,
     recovery,
-    book: await openBook({ redis, keys, account: 'main', config: ledgerConfig }),
+    book,
     longMs: options.longMs,
     skew,
     roll: (variant) => fleet.roll(yamlOf(variant)),

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { noteConfigured, noteDiscarding, readAccounts } from '../../../src/ledger/accounts.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { sealBatch } from '../../../src/ledger/collecting.ts'
+
 import { claimLead } from '../../../src/ledger/lead-book.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'

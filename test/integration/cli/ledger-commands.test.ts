@@ -1,8 +1,8 @@
 /** The commands that read or change the ledger, against one that the daemon's own scripts filled. */
 import { expect, onTestFinished, test } from 'vitest'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt, peekCollection, sealBatch } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { peekCollection, sealBatch } from '../../../src/ledger/collecting.ts'
+
 import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
 import { itemId } from '../../../src/ledger/digests.ts'
 import { peekFeed } from '../../../src/ledger/feed-state.ts'

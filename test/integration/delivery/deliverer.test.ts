@@ -1,16 +1,10 @@
 import { expect, test } from 'vitest'
-import { beginAttempt } from '../../../src/ledger/attempts.ts'
-import {
-  holdOrphan,
-  returnOrphans,
-  sealBatch,
-  peekCollection,
-} from '../../../src/ledger/collecting.ts'
+import { beginAttempt, sealBatch, peekCollection } from '../../support/attempts.ts'
+import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { createSendPace } from '../../../src/delivery/send-pace.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -73,32 +67,13 @@ test('a second pass over a delivered item sends nothing', async () => {
   expect(soc.received).toHaveLength(1)
 })
 
-test('who lost its job while it waited for its turn sends nothing, and opens no attempt', async () => {
-  const soc = aRehearsedSink('soc')
-  const { book, circuit, keys, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
-  await circuit.report('soc', 'broken')
-  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1) // the time of the probe has come
-  const lost = { isStillMine: () => Promise.resolve(false) }
-  expect(await deliver(soc, ref, lost)).toMatchObject({ next: 'later', isCircuitOpen: false })
-  const stopping = { signal: AbortSignal.abort() }
-  expect(await deliver(soc, ref, stopping)).toMatchObject({ next: 'later', isCircuitOpen: false })
-  expect(soc.received).toEqual([])
-  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'queued', attempts: 0 })
-  await deliver(soc, ref) // neither has kept the place of the probe
-  expect(soc.received).toMatchObject([{ attempt: 1, mayBeRepeat: false }])
-})
-
 test('a sink that asks for a pause gets it from everybody who sends to it', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
   const { book, keys, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next(() => Promise.reject(new SinkError('rate_limited', 'slower', { retryAfterMs: 40_000 })))
   await deliver(soc, ref)
-  const slept: number[] = []
-  const clock = { ...systemClock, sleep: (ms: number) => Promise.resolve(void slept.push(ms)) }
-  await createSendPace(tests.redis, keys, clock).wait(soc, new AbortController().signal)
-  expect(slept[0]).toBeGreaterThan(30_000)
+  expect(await createSendPace(tests.redis, keys).reserve(soc)).toBeGreaterThan(30_000)
 })
 
 test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {

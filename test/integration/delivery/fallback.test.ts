@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest'
-import { createDiverter } from '../../../src/delivery/relief/diverter.ts'
-import { createWorkQueue } from '../../../src/delivery/work-queue.ts'
-import { beginAttempt } from '../../../src/ledger/attempts.ts'
-import { peekCollection, sealBatch } from '../../../src/ledger/collecting.ts'
+import { beginAttempt, peekCollection, sealBatch } from '../../support/attempts.ts'
+
 import { sinksOf } from '../../../src/ledger/due.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { endedItems, resendItem } from '../../../src/ledger/redirect.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {
@@ -17,7 +14,7 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig, fallbackAfterMs, relievedAs, type ReliefRig } from '../../support/relief.ts'
+import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/relief.ts'
 
 const tests = redisForTests()
 
@@ -102,35 +99,6 @@ test('a sink that is gone hands over at once', async () => {
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
   expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ created: 2 })
-})
-
-test('the job of what went is taken back: one that waits for its next try would hold up a resent item', async () => {
-  const { keys, book, sinks } = await aReliefRig(tests)
-  const queue = createWorkQueue(tests.redis, keys, new Map([['siem', sinks.siem]]))
-  const refs = ['i:0a:0:siem', 'i:0b:0:siem']
-  const work = refs.map((ref) => ({ ref, sink: 'siem', severity: 'high', delayMs: 3_600_000 }))
-  await queue.add(book.account, work)
-  await queue.drop(book.account, 'siem', refs.slice(1))
-  expect(await queue.missing(book.account, 'siem', refs)).toEqual(refs.slice(1))
-  await queue.close()
-})
-
-test('the job of a batch that was opened is taken back: what is resent may be the same batch again', async () => {
-  const { keys, book, sinks, circuit, ...rig } = await aReliefRig(tests)
-  const queue = createWorkQueue(tests.redis, keys, new Map([['siem', sinks.siem]]))
-  const relieved = relievedAs(Object.values(sinks), {})
-  const diverter = createDiverter({
-    sinks: relieved,
-    books: [book],
-    queue,
-    metrics: createMetrics(),
-  })
-  await takeIn(book, [routed({ uid: 'paste/site/0' }, ['siem'])], { batchWaitMs: 1_000 })
-  const ref = await sealedBatch({ keys, book, sinks, circuit, ...rig })
-  await queue.add(book.account, [{ ref, sink: 'siem', severity: 'high', delayMs: 3_600_000 }])
-  expect(await diverter.divert(book, ref)).toBe(1)
-  expect(await queue.missing(book.account, 'siem', [ref])).toEqual([ref])
-  await queue.close()
 })
 
 test('people get one message: how many could not be delivered where, and what sends them there', async () => {

@@ -1,15 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSinkWorkers } from '../../../src/delivery/sink-workers.ts'
-import { createDeliverer } from '../../../src/delivery/deliverer.ts'
-import { createSendPace } from '../../../src/delivery/send-pace.ts'
 import { openBook, type Book } from '../../../src/ledger/book.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { hasRoom } from '../../../src/redis/safety.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import {
   connectTo,
@@ -71,36 +65,24 @@ test('a full Redis takes no page in, and what it holds is delivered all the same
   await redis.flushall()
 })
 
-test('workers of a full Redis ask now and then instead of spinning, and go on when there is room', async () => {
-  const { keys, book, siem, queue, circuit } = await rig('spin')
-  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
-  await queue.addMade('main', accepted.status === 'committed' ? accepted.made : [])
+test('300 waiting items are delivered while Redis is full, by a daemon that starts then, too', async () => {
+  const { book, siem, drains, ...place } = await rig('backlog')
+  const events = Array.from({ length: 300 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
+  await takeIn(book, events)
   await fill()
-  let errors = 0
-  const destination = { write: (line: string) => void (errors += Number(/OOM/.test(line))) }
-  const logger = createLogger({ level: 'debug', destination })
-  const clock = systemClock
-  const pace = createSendPace(redis, keys, clock)
-  const deliverer = createDeliverer({
-    book: () => book,
-    serviceLink: () => null,
-    circuit,
-    pace,
-    replica: 'r',
-    clock,
-    logger,
-    metrics: createMetrics({ clock }),
+  const half = async (): Promise<boolean> => siem.received.length >= 150
+  drains.start()
+  await drains.healOnce()
+  await until('half of it is delivered', half)
+  await drains.stop(1_000)
+  const again = aDeliveryRig({ redis, keys: place.keys, book, sinks: [siem] })
+  again.drains.start()
+  await again.drains.healOnce()
+  await until('all is delivered', async () => {
+    return (await readAccounting(book)).sinks['siem']?.delivered === 300
   })
-  const sinks = new Map([['siem', siem]])
-  const parts = { sinks, deliverer, queue, redis, keys, clock, logger }
-  const workers = createSinkWorkers({ ...parts, book: () => book })
-  workers.start()
-  await until('the worker meets the full Redis', () => errors > 0)
-  const sinceMs = clock.monotonic()
-  await until('a second is over', () => clock.monotonic() - sinceMs > 1_000)
-  expect(errors).toBeLessThan(20)
-  for (const name of await redis.keys('filler:*')) await redis.del(name)
-  await until('it goes on', async () => (await readAccounting(book)).sinks['siem']?.delivered === 1)
-  await workers.stop(1_000)
-  await queue.close()
+  await again.drains.stop(1_000)
+  expect(siem.received).toHaveLength(300)
+  await expectConservation(book)
+  await redis.flushall()
 })

@@ -164,7 +164,7 @@ test('two replicas that count the same excess give it up once', async () => {
   const { diverter, clock } = rig
   const books = [{ ...rig.book, redis }]
   const other = createOverflow({
-    books,
+    drains: { booksOf: () => books },
     diverter,
     clock,
     logger: silent,

@@ -177,7 +177,7 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
   const diverter = createDiverter({
     sinks: relieved,
     books: [book],
-    queue: { addMade: () => Promise.resolve(), drop: () => Promise.resolve() },
+    drains: { tellMade: () => Promise.resolve() },
     metrics: createMetrics(),
   })
   const rig: GatheringRig = aGatheringRig({

@@ -335,7 +335,7 @@ describe('a turn that is disturbed', () => {
     rig.clock.aheadMs = 11_000
     const [ref] = await rig.seal()
     dieAt(rig.book, 'settle-members', 2)
-    await expect(rig.deliver(ref!)).rejects.toThrow('killed')
+    await rig.deliver(ref!) // who settled the rest was killed
     await expectConservation(rig.book)
     expect((await readAccounting(rig.book)).sinks['soc']!.delivered).toBeLessThan(700)
     await rig.deliver(ref!)

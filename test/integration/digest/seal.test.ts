@@ -3,7 +3,7 @@ import { returnedPlace } from '../../../src/digest/placement.ts'
 import { closeSeal, messageIdOf, sealMembers } from '../../../src/digest/seal.ts'
 import { claimTurn, dueTimers, membersOf, type Turn } from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
-import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
@@ -35,7 +35,7 @@ function going(ref: string) {
 test('an event that waits with others is not sent by itself, whoever asks for it', async () => {
   const rig = await aRig()
   const ref = await rig.show('a/b/1')
-  expect(await beginAttempt(rig.book, ref, 'token', 1_000)).toEqual({ status: 'final' })
+  expect(await beginAttempt(rig.book, ref, 'token', 1_000)).toEqual({ status: 'missing' })
   await rig.deliver(ref)
   expect(rig.soc.received).toEqual([])
   expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 1 })

@@ -1,9 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { buildGate } from '../../../src/app/build-gate.ts'
 import { parseConfig } from '../../../src/config/load.ts'
-import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { createDeliverer } from '../../../src/delivery/deliverer.ts'
-import { createSendPace } from '../../../src/delivery/send-pace.ts'
 import { sweepDueMs } from '../../../src/feeds/rescan.ts'
 import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { createRouter } from '../../../src/routing/router.ts'
@@ -13,7 +10,8 @@ import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { advance, isInCircle, walkFor } from '../../../src/feeds/walk.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
-import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { deliverRef, drainOptions } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -313,25 +311,10 @@ route: {sinks: [soc]}
   const gate = buildGate({ config, clock: systemClock }, createRouter(config.route), () => [])
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const keys = tests.keys()
-  const deliverer = createDeliverer({
-    book: () => rig.book,
-    serviceLink: () => null,
-    gate,
-    circuit: createCircuit(tests.redis, keys),
-    pace: createSendPace(tests.redis, keys, systemClock),
-    replica: 'r1',
-    clock: systemClock,
-    logger: silent,
-    metrics: rig.metrics,
-  })
+  const options = drainOptions({ redis: tests.redis, keys, books: [rig.book], clock: systemClock })
   for (const { recordId } of (await rig.records()).values()) {
-    await deliverer.deliverOnce({
-      book: rig.book,
-      sink: soc,
-      ref: `i:${recordId}:0:soc`,
-      signal: new AbortController().signal,
-      isStillMine: () => Promise.resolve(true),
-    })
+    const judging = { ...options, gate, metrics: rig.metrics }
+    await deliverRef(judging, rig.book, soc, `i:${recordId}:0:soc`)
   }
   return soc
 }

@@ -13,7 +13,7 @@ import {
   removeLedger,
 } from '../../../src/ledger/accounts.ts'
 import { ownFeed } from '../../../src/events/own-feed.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { openBook } from '../../../src/ledger/book.ts'
 import { firstDueMs } from '../../../src/ledger/due.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
 import {
-  holdOrphan,
+  beginAttempt,
+  settleAttempt,
+  type Outcome,
   peekCollection,
-  releaseDetail,
-  returnOrphans,
   sealBatch,
-} from '../../../src/ledger/collecting.ts'
+} from '../../support/attempts.ts'
+import { holdOrphan, releaseDetail, returnOrphans } from '../../../src/ledger/collecting.ts'
 import { overdueRefs, sinksOf, wakeRetries } from '../../../src/ledger/due.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
@@ -62,7 +62,7 @@ test('an item is sent once: a second job finds it delivered', async () => {
   expect(await settle(book, ref, 't1', { outcome: 'delivered', answer: '204' })).toEqual({
     status: 'settled',
   })
-  expect(await beginAttempt(book, ref, 't2', lease)).toEqual({ status: 'final' })
+  expect(await beginAttempt(book, ref, 't2', lease)).toEqual({ status: 'missing' })
   expect(await dueAt(book, Number.MAX_SAFE_INTEGER)).toEqual([])
   const accounting = await expectConservation(book)
   expect(accounting.sinks['soc']).toMatchObject({ created: 1, delivered: 1 })
@@ -359,7 +359,7 @@ test('items of a sink that is gone are held, visible and counted, and go on when
   await madeBy(book, 'a/b/3', ['siem'], 1_000)
   for (const ref of [single, batch, 'c:siem']) await holdOrphan(book, ref)
   expect(await dueAt(book, Number.MAX_SAFE_INTEGER)).toEqual([])
-  expect(await beginAttempt(book, single, 't', lease)).toEqual({ status: 'final' })
+  expect(await beginAttempt(book, single, 't', lease)).toEqual({ status: 'missing' })
   const held = await expectConservation(book)
   expect(held.sinks['gone']?.pending).toMatchObject({ held: 1, queued: 0 })
   expect(held.sinks['siem']?.pending).toMatchObject({ held: 2, batch: 0 })

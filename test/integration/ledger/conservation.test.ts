@@ -6,15 +6,15 @@ import {
   settleAttempt,
   type BegunAttempt,
   type Outcome,
-} from '../../../src/ledger/attempts.ts'
+  peekCollection,
+  sealBatch,
+} from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
   holdOrphan,
   overflowItems,
-  peekCollection,
   releaseDetail,
   returnOrphans,
-  sealBatch,
   type SinkModes,
 } from '../../../src/ledger/collecting.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'

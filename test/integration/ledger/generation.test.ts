@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { activateGeneration, hasReplicas } from '../../../src/ledger/generation.ts'
+import {
+  activateGeneration,
+  confirmGeneration,
+  hasReplicas,
+} from '../../../src/ledger/generation.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -14,4 +18,17 @@ test('what no replica may disturb is refused while one runs, and for a minute af
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
   await tests.redis.hset(name, 'confirmed', Date.now() - 61_000)
   expect(await hasReplicas(tests.redis, keys)).toBe(false)
+})
+
+test('the configuration started last is active; one that nobody confirms any more gives way', async () => {
+  const keys = tests.keys()
+  const confirm = (hash: string, patienceMs?: number) =>
+    confirmGeneration(tests.redis, keys, hash, patienceMs)
+  expect(await activateGeneration(tests.redis, keys, 'one')).toBe(1)
+  expect(await activateGeneration(tests.redis, keys, 'one')).toBe(1)
+  expect(await activateGeneration(tests.redis, keys, 'two')).toBe(2)
+  expect(await confirm('one')).toBeUndefined()
+  expect(await confirm('two')).toBe(2)
+  expect(await confirm('one', -1)).toBe(3)
+  expect(await confirm('two')).toBeUndefined()
 })

@@ -1,14 +1,18 @@
 /** Orders of steps that the random runs of conservation.test.ts come upon only now and then, one by one. */
 import { expect, test } from 'vitest'
-import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
+import {
+  beginAttempt,
+  settleAttempt,
+  type Outcome,
+  peekCollection,
+  sealBatch,
+} from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
   holdOrphan,
   keepBack,
-  peekCollection,
   releaseDetail,
   returnOrphans,
-  sealBatch,
   type Gathering,
 } from '../../../src/ledger/collecting.ts'
 import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'

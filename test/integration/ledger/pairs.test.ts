@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { CredentialPair, RoutedEvent } from '../../../src/intake/intake.ts'
 import { keepBack } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { discardItem } from '../../../src/ledger/redirect.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -54,7 +54,9 @@ test('a pair that was never told, or is worse now, is told when it comes again',
   const book = await tests.book()
   await takeIn(book, [leak(1)])
   const ref = `i:${book.digests.recordId('credential/1')}:0:soc`
-  expect(await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])).toBe(1)
+  expect(await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])).toEqual([
+    ref,
+  ])
   await takeIn(book, [leak(2)])
   expect((await itemOf(book, 2)).state).toBe('queued')
   await takeIn(book, [leak(3, {}, 'critical')])

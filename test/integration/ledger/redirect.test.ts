@@ -1,6 +1,6 @@
 /** Items that take another way, and answers of sends that were under way when they did. */
 import { expect, test } from 'vitest'
-import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { divertItem, resendItem } from '../../../src/ledger/redirect.ts'

@@ -1,8 +1,8 @@
 /** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
 import { expect, test } from 'vitest'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import { scanPending } from '../../../src/ledger/accounting.ts'
-import { sealBatch } from '../../../src/ledger/collecting.ts'
+
 import { endedItems, pendingItems } from '../../../src/ledger/redirect.ts'
 import { itemId } from '../../../src/ledger/digests.ts'
 import { itemsOfDelivery, readItems, readRecord, scanRecords } from '../../../src/ledger/records.ts'

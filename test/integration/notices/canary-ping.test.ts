@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { createCanaryPing, type CanaryPing } from '../../../src/notices/canary-ping.ts'
 import { createCanary } from '../../../src/notices/canary.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'

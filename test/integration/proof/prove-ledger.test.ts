@@ -2,9 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { messageIdOf } from '../../../src/digest/seal.ts'
 import { claimTurn } from '../../../src/digest/timers.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { holdOrphan, returnOrphans, sealBatch } from '../../../src/ledger/collecting.ts'
+import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import { replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { discrepanciesOf, isWhole, type BookProof } from '../../../src/proof/ledger-proof.ts'
 import {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterEach, expect, test } from 'vitest'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { discardItem, pendingItems, resendItem } from '../../../src/ledger/redirect.ts'

@@ -1,6 +1,6 @@
 /** `retention.max_bytes`: the oldest settled events make room, and no other. */
 import { describe, expect, test } from 'vitest'
-import { beginAttempt, settleAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { countDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
 import { readRecord } from '../../../src/ledger/records.ts'

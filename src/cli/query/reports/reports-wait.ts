@@ -10,7 +10,7 @@ import { CommandError, findNamed } from '../../command-error.ts'
 import type { Context } from '../../context.ts'
 import { jsonText } from '../../json-text.ts'
 import { destinationsBySink } from '../../destination-labels.ts'
-import { bookOf } from '../../open-ledger.ts'
+import { bookOf, tellDaemon } from '../../open-ledger.ts'
 import { harmless, spanInWords } from '../../words.ts'
 import { requestIdValue } from '../id-values.ts'
 import { nameFailure } from '../name-failure.ts'
@@ -120,7 +120,7 @@ async function send(
     book: bookOf(ledger, client.account.name),
     destinationsOf: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
     batchWaitMs: (name) => batchWaitOf(config, name),
-    queue: () => Promise.resolve(), // the running daemon's reconciler finds due work without a job
+    queue: (account) => tellDaemon(ledger, [account]),
     generation: () => 0,
     clock: systemClock,
   })

@@ -50,16 +50,37 @@ local function is_on_its_way(record)
 end
 
 -- Every ref ends with its sink.
-local function due_of(ref)
-  return key('due', string.match(ref, '[^:]+$'))
+local function sink_of(ref)
+  return string.match(ref, '[^:]+$')
 end
 
-local function wake(ref, at)
+local function due_of(ref)
+  return key('due', sink_of(ref))
+end
+
+local default_rank = 4 -- of what holds several items, and of what stored none
+
+-- The order in which what is due is claimed: the worst first, then the longest waiting.
+local function ready_score(rank, at)
+  return (10 - rank) * 1e13 + at
+end
+
+-- What is due stands in the ready set, too, so that the worst is found; what is claimed has left it, and is due
+-- again when its lease ends.
+local function wake(ref, at, rank)
   redis.call('ZADD', due_of(ref), at, ref)
+  redis.call('HDEL', key('claims'), ref)
+  if at <= now then
+    redis.call('ZADD', key('ready', sink_of(ref)), ready_score(rank or default_rank, at), ref)
+  else
+    redis.call('ZREM', key('ready', sink_of(ref)), ref)
+  end
 end
 
 local function unwake(ref)
   redis.call('ZREM', due_of(ref), ref)
+  redis.call('ZREM', key('ready', sink_of(ref)), ref)
+  redis.call('HDEL', key('claims'), ref)
 end
 
 -- Keeps the order of what is collected within one millisecond.
@@ -126,7 +147,7 @@ local function enqueue(rid, n, item, batch_wait)
   item.at = nil
   item.why = nil
   if not batch_wait then
-    wake(item_ref(rid, n, item), now)
+    wake(item_ref(rid, n, item), now, item.rk)
     return 'single'
   end
   unwake(item_ref(rid, n, item))
@@ -145,7 +166,7 @@ local function hold(rid, n, item, why)
   else
     move(item, 'held')
     item.y = nil
-    wake(ref, why.at)
+    wake(ref, why.at, item.rk)
   end
   item.why = why.reason
   item.by = why.rule

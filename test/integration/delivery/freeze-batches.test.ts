@@ -1,15 +1,35 @@
 import { expect, test } from 'vitest'
-import { flushOnce } from '../../../src/delivery/batcher.ts'
+import { freezeBatches, type FreezeOptions } from '../../../src/delivery/freeze-batches.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import type { Book } from '../../../src/ledger/book.ts'
-import { beginAttempt } from '../../../src/ledger/attempts.ts'
+import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { waitingRefs } from '../../../src/ledger/due.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
+
+/** One pass over what a sink collected, at a time of one's own; the batches are let go. */
+async function flushOnce(
+  book: Book,
+  sink: Sink,
+  { nowMs, ...judging }: { nowMs: number } & Partial<FreezeOptions>,
+): Promise<{ next: 'done' | 'later'; batches: string[] }> {
+  const claim = await claimRef(book, 'c:siem', `r${nowMs}`)
+  const options: FreezeOptions = {
+    holder: { owner: `r${nowMs}`, leaseMs: 10_000 },
+    replica: 'r',
+    clock: { ...systemClock, now: () => nowMs },
+    ...judging,
+  }
+  const asked = { book, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
+  const messages = await freezeBatches(options, asked)
+  const isLeft = (await book.redis.exists(book.key('collect', 'siem'))) === 1
+  return { next: isLeft ? 'later' : 'done', batches: messages.map(({ ref }) => ref) }
+}
 
 function siem(given: Partial<Sink> = {}): Sink {
   const batch = { max: 3, waitMs: 60_000, maxBytes: 100_000 }

@@ -1,0 +1,229 @@
+/**
+ * The drains of all sinks. A sink costs something while it has work: who made the work nudges its drain, other
+ * processes hear of it by a hint within a second, and a slow pass over all accounts finds what no hint names.
+ */
+import type { Book } from '../ledger/book.ts'
+import type { MadeWork } from '../ledger/collecting.ts'
+import { sinksOf } from '../ledger/due.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Sink } from '../sinks/sink.ts'
+import type { WorkHints } from './work-hints.ts'
+import type { Orphans } from './orphans.ts'
+import type { SinkDrain } from './sink-drain.ts'
+import type { Told } from './due-accounts.ts'
+
+/** A piece of work as those who make it tell of it. */
+export interface ToldWork {
+  sink: string
+  /** Rank of its severity, 1 to 5; left out: 4. */
+  rank?: number
+  /** When it is due, ms from now; left out: it is. */
+  inMs?: number
+}
+
+export interface DrainsOptions {
+  sinks: ReadonlyMap<string, Sink>
+  drain: (sink: Sink) => SinkDrain
+  books: readonly Book[]
+  hints: WorkHints
+  orphans: Orphans
+  /** How long an item waits for its full event. */
+  detailWaitMs: number
+  clock: Clock
+  logger: Logger
+}
+
+interface Runner {
+  drain: SinkDrain
+  isRunning: boolean
+  ended: Promise<void>
+}
+
+/** Hints that are read at once. */
+const maxHints = 1_000
+
+/** Accounts that the slow pass asks at once. */
+const booksAtOnce = 20
+
+/** After a failure of a turn that is no sink's: Redis, or a defect. */
+const restMs = 1_000
+
+/** What an aborted send gets to write its outcome. */
+const lastWordMs = 500
+
+export class Drains {
+  readonly #options: DrainsOptions
+  readonly #runners = new Map<string, Runner>()
+  /** By sink: books that have, or had, items for it. */
+  readonly #users = new Map<string, Set<Book>>()
+  readonly #stopping = new AbortController()
+  #hasStarted = false
+
+  constructor(options: DrainsOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#hasStarted = true
+  }
+
+  /** Says what an account has due; returns when other processes can know it. */
+  async tell(account: string, work: readonly ToldWork[]): Promise<void> {
+    const pairs = new Map<string, Required<ToldWork>>()
+    for (const { sink, rank = 4, inMs = 0 } of work) {
+      const known = pairs.get(sink)
+      pairs.set(sink, {
+        sink,
+        rank: Math.max(known?.rank ?? rank, rank),
+        inMs: Math.min(known?.inMs ?? inMs, inMs),
+      })
+    }
+    for (const { sink, ...told } of pairs.values()) this.#nudge(account, sink, told)
+    const hints = [...pairs.values()].map(({ sink, inMs }) => ({ account, sink, inMs }))
+    await this.#options.hints.tell(hints)
+  }
+
+  /** What a ledger script made ready. */
+  tellMade(account: string, made: readonly MadeWork[]): Promise<void> {
+    return this.tell(
+      account,
+      made.flatMap((one) => this.#toldOf(one)),
+    )
+  }
+
+  /** Takes up what other processes told of. */
+  async hearOnce(): Promise<void> {
+    const { sinks, hints } = this.#options
+    const found = await hints.read(maxHints)
+    const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
+    for (const hint of mine) this.#nudge(hint.account, hint.sink, { hint })
+    // of sinks that only another configuration knows, or none: its own processes, or the slow pass
+    await hints.clear(others.map((hint) => ({ ...hint, inMs: undefined })))
+  }
+
+  /** Renews the leases of all that is in hand. */
+  async renewOnce(): Promise<void> {
+    await Promise.all([...this.#runners.values()].map(({ drain }) => drain.renew()))
+  }
+
+  /** Looks at every account: nudges what is due, and holds or takes back what has no sink. */
+  async healOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
+    const { books, orphans } = this.#options
+    for (let at = 0; at < books.length && !signal?.aborted; at += booksAtOnce) {
+      await Promise.all(books.slice(at, at + booksAtOnce).map((book) => this.#healBook(book)))
+      alive()
+    }
+    orphans.report()
+  }
+
+  /** Books that have, or had, items for a sink, as far as this process has seen. */
+  booksOf(sink: string): readonly Book[] {
+    return [...(this.#users.get(sink) ?? [])]
+  }
+
+  /** Claims nothing more, lets running sends finish until the deadline, then aborts them. */
+  async stop(deadlineMs: number): Promise<void> {
+    const { clock } = this.#options
+    this.#stopping.abort()
+    const all = [...this.#runners.values()]
+    const finished = Promise.all(all.map(({ drain, ended }) => drain.finish().then(() => ended)))
+    const over = new AbortController()
+    void finished.catch(() => undefined).then(() => over.abort())
+    await clock.sleep(deadlineMs, over.signal)
+    for (const { drain } of all) drain.abort()
+    await clock.sleep(lastWordMs, over.signal)
+  }
+
+  #nudge(account: string, sink: string, told: Told): void {
+    const runner = this.#runnerOf(sink)
+    if (!runner || !this.#hasStarted || this.#stopping.signal.aborted) return
+    this.#noteUser(account, sink)
+    runner.drain.nudge(account, told)
+    if (runner.isRunning) return
+    runner.isRunning = true
+    runner.ended = this.#run(runner, sink)
+  }
+
+  #runnerOf(name: string): Runner | undefined {
+    const { sinks, drain } = this.#options
+    const known = this.#runners.get(name)
+    const sink = sinks.get(name)
+    if (known || !sink) return known
+    const runner = { drain: drain(sink), isRunning: false, ended: Promise.resolve() }
+    this.#runners.set(name, runner)
+    return runner
+  }
+
+  #noteUser(account: string, sink: string): void {
+    const book = this.#options.books.find((one) => one.account === account)
+    if (book) this.#users.set(sink, (this.#users.get(sink) ?? new Set<Book>()).add(book))
+  }
+
+  /** Turn after turn while there is something in hand, or soon due. */
+  async #run(runner: Runner, sink: string): Promise<void> {
+    const { clock, logger } = this.#options
+    const { drain } = runner
+    while (!drain.isIdle) {
+      const ready = Promise.withResolvers<void>()
+      drain.onReady(ready.resolve)
+      try {
+        const waitMs = await drain.turn()
+        if (waitMs !== 0 && !drain.isIdle) await this.#firstOf(ready.promise, waitMs)
+      } catch (error) {
+        logger.repeated.error({ sink, err: error }, 'work broke off; it comes again', {
+          cause: `${sink} ${error instanceof Error ? error.name : 'unknown'}`,
+          list: 'records',
+          name: sink,
+        })
+        await clock.sleep(restMs, this.#stopping.signal)
+      }
+    }
+    runner.isRunning = false
+  }
+
+  async #firstOf(ready: Promise<void>, waitMs: number | undefined): Promise<void> {
+    if (waitMs === undefined) return ready
+    const over = new AbortController()
+    await Promise.race([ready, this.#options.clock.sleep(waitMs, over.signal)])
+    over.abort()
+  }
+
+  #toldOf({ k: sink, rk: rank, kind }: MadeWork): ToldWork[] {
+    const { sinks, detailWaitMs } = this.#options
+    if (kind === 'single') return [{ sink, rank }]
+    if (kind === 'collect') return [{ sink, rank, inMs: sinks.get(sink)?.batch?.waitMs ?? 0 }]
+    return kind === 'detail' ? [{ sink, rank, inMs: detailWaitMs }] : []
+  }
+
+  async #healBook(book: Book): Promise<void> {
+    const { sinks, orphans, clock } = this.#options
+    const names = await sinksOf(book)
+    if (names.length === 0) return
+    const asked = book.redis.pipeline()
+    for (const sink of names) {
+      asked.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')
+      asked.scard(book.key('orphans', sink))
+    }
+    const replies = ((await asked.exec()) ?? []).map(([error, value]) => {
+      if (error) throw error
+      return value
+    })
+    for (const [i, sink] of names.entries()) {
+      const [, dueText] = replies[2 * i] as string[]
+      const isDue = dueText !== undefined && Number(dueText) <= clock.now()
+      const hasOrphans = Number(replies[2 * i + 1]) > 0
+      this.#noteUser(book.account, sink)
+      if (!sinks.has(sink)) {
+        if (isDue) await orphans.hold(book, sink)
+      } else {
+        const isBack = hasOrphans && (await orphans.takeBack(book, sink)) > 0
+        if (isDue || isBack) this.#nudge(book.account, sink, {})
+      }
+    }
+  }
+}
+
+function partition<T>(all: readonly T[], is: (one: T) => boolean): [T[], T[]] {
+  return [all.filter(is), all.filter((one) => !is(one))]
+}

@@ -1,0 +1,440 @@
+/**
+ * Drains one sink, whatever the number of its accounts: claims what is due, has the rules judge it, sends it, and
+ * writes what came of it together with the opening of the next attempts. A claim marks nothing; an attempt is opened
+ * right before its send. The ledger decides what is true: whoever else claims the same does no harm.
+ */
+import { randomUUID } from 'node:crypto'
+import { settleMembers } from '../digest/sealed-message.ts'
+import type { Book } from '../ledger/book.ts'
+import { releaseDetail, type MadeWork, type SinkModes } from '../ledger/collecting.ts'
+import { readPayload } from '../ledger/records.ts'
+import { parseRef } from '../ledger/refs.ts'
+import type { Sink } from '../sinks/sink.ts'
+import {
+  advanceClaims,
+  claimDue,
+  type Claim,
+  type Holder,
+  type Message,
+  type Outcome,
+  type Round,
+  type RoundAnswer,
+  type Settled,
+} from './claims.ts'
+import type { WorkHints } from './work-hints.ts'
+import {
+  attemptSend,
+  tellReplicas,
+  type Attempted,
+  type AttemptOptions,
+  type Begun,
+} from './attempt.ts'
+import { DueAccounts, soonMs, type DueAccount, type Told } from './due-accounts.ts'
+import { freezeBatches } from './freeze-batches.ts'
+import type { SendPace } from './send-pace.ts'
+import { withoutKeptBack, type Judging } from './suppression.ts'
+
+export interface DrainOptions extends AttemptOptions, Judging {
+  pace: SendPace
+  hints: Pick<WorkHints, 'tell' | 'clear'>
+  holder: Holder
+  /** Every sink of the configuration, and how long it collects a batch. */
+  modes: SinkModes
+  /** Sends on what a record's full event was awaited for. */
+  release: (account: string, made: MadeWork[]) => Promise<void>
+}
+
+/** What lies in this process' hands and was not begun. */
+interface Held {
+  book: Book
+  message: Message
+  renewedAtMs: number
+}
+
+interface Running extends Held {
+  cutOff: AbortController
+}
+
+interface Ended {
+  book: Book
+  message: Message
+  token: string
+  outcome: Outcome
+  taken: Attempted['taken']
+  isGivenUp: boolean
+}
+
+/** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
+const maxClaims = 100
+const aheadMs = 2_000
+
+/** So late a place in a sink's pace may still be used. */
+const placeValidMs = 250
+
+/** A process that was frozen may have lost its claims: it sends nothing that it renewed longer ago. */
+const freshMs = 5_000
+
+/** Renewed when a third of a lease is over. */
+const renewals = 3
+
+/** A sink that takes everything is reported once in so long. */
+const reportMs = 500
+
+export class SinkDrain {
+  readonly #sink: Sink
+  readonly #options: DrainOptions
+  readonly #due = new DueAccounts()
+  /** The worst first. */
+  #waiting: Held[] = []
+  readonly #running = new Map<string, Running>()
+  #ended: Ended[] = []
+  /** What goes on beside the turns. */
+  readonly #chores = new Set<Promise<void>>()
+  #ready = (): void => undefined
+  #isFinishing = false
+  /** Until when the circuit lets nothing through, monotonic ms. */
+  #shutUntilMs = 0
+  /** When the next message may go to a sink with a limit, monotonic ms. */
+  #place: number | undefined
+  #reported = { isOk: false, atMs: 0 }
+
+  constructor(sink: Sink, options: DrainOptions) {
+    this.#sink = sink
+    this.#options = options
+  }
+
+  /** Something of the account may be due. */
+  nudge(account: string, told: Told = {}): void {
+    this.#due.tell(account, told, this.#nowMs())
+    this.#ready()
+  }
+
+  /** Is called whenever a turn would find something to do. */
+  onReady(listener: () => void): void {
+    this.#ready = listener
+  }
+
+  /**
+   * One turn: writes what has ended, opens and starts what may go, claims more. Resolves with how long at most until
+   * the next turn, ms; undefined: until `onReady`. Throws what Redis throws.
+   */
+  async turn(): Promise<number | undefined> {
+    await this.#keepPlace()
+    await this.#advance()
+    await this.#claimMore()
+    const mayOpen = this.#sink.limitPerSecond === undefined && this.#free > 0
+    const hasMore = mayOpen && this.#waiting.length > 0 && !this.#isFinishing
+    return this.#ended.length > 0 || hasMore ? 0 : this.#nextTurnMs()
+  }
+
+  /** Renews the leases of what is in hand; a send whose claim was lost is cut off. */
+  async renew(): Promise<void> {
+    const nowMs = this.#nowMs()
+    const eachMs = this.#options.holder.leaseMs / renewals
+    const old = [...this.#waiting, ...this.#running.values()].filter(
+      ({ renewedAtMs }) => nowMs - renewedAtMs >= eachMs,
+    )
+    for (const [book, its] of Map.groupBy(old, ({ book }) => book)) {
+      const { lost } = await this.#write(book, { renew: its.map(({ message: { ref } }) => ref) })
+      for (const held of its) {
+        held.renewedAtMs = nowMs
+        if (lost.includes(held.message.ref)) this.#drop(held)
+      }
+    }
+  }
+
+  /** Claims nothing more, and gives back what is not begun. */
+  async finish(): Promise<void> {
+    this.#isFinishing = true
+    await this.#giveBack()
+    this.#ready()
+  }
+
+  /** Cuts off what is being sent. */
+  abort(): void {
+    for (const { cutOff } of this.#running.values()) cutOff.abort()
+  }
+
+  /** How much lies in this process' hands. */
+  get inHand(): number {
+    return this.#waiting.length + this.#running.size + this.#ended.length + this.#chores.size
+  }
+
+  /** Nothing in hand, and nothing soon due. */
+  get isIdle(): boolean {
+    return this.inHand === 0 && (this.#isFinishing || this.#due.isEmpty)
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.monotonic()
+  }
+
+  get #free(): number {
+    return this.#sink.concurrency - this.#running.size
+  }
+
+  #write(book: Book, round: Round): Promise<RoundAnswer> {
+    return advanceClaims(book, { ...this.#options.holder, by: this.#options.replica }, round)
+  }
+
+  // Claiming ---------------------------------------------------------------------------------------
+
+  /** A sink with a limit has a place in its pace before anything is claimed or sent; one long gone is void. */
+  async #keepPlace(): Promise<void> {
+    const { limitPerSecond } = this.#sink
+    const hasWork = this.#waiting.length > 0 || !this.#due.isEmpty
+    const nowMs = this.#nowMs()
+    if (limitPerSecond === undefined || !hasWork || this.#isFinishing) return
+    if (nowMs < this.#shutUntilMs) return
+    const validMs = Math.max(placeValidMs, 1_000 / limitPerSecond)
+    if (this.#place !== undefined && this.#place >= nowMs - validMs) return
+    this.#place = nowMs + (await this.#options.pace.reserve(this.#sink))
+  }
+
+  async #claimMore(): Promise<void> {
+    const { circuit } = this.#options
+    const { name, concurrency, sendTimeoutMs } = this.#sink
+    const nowMs = this.#nowMs()
+    if (this.#isFinishing || this.#waiting.length >= concurrency) return
+    if (nowMs < this.#shutUntilMs || (this.#place ?? 0) - nowMs > aheadMs) return
+    const [chosen, ...others] = this.#due.ready(nowMs)
+    if (!chosen) return
+    const room = roomFor(this.#sink) - this.#waiting.length
+    const { count, waitMs } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
+    if (count === 0) {
+      this.#shutUntilMs = nowMs + waitMs
+      this.#reported.isOk = false // the probe's success is news
+      await this.#giveBack()
+      return
+    }
+    const found = await this.#claimFrom(chosen, others, count)
+    if (!found && count === 1) await circuit.giveBack(name)
+  }
+
+  /** Whether anything came of it that is to be sent. */
+  async #claimFrom(chosen: DueAccount, others: DueAccount[], count: number): Promise<boolean> {
+    const { account, rank } = chosen
+    const book = this.#options.book(account)
+    if (!book) {
+      this.#due.drop(account)
+      return false
+    }
+    const rivals = others.filter((other) => other.rank === rank).length
+    const renewedAtMs = this.#nowMs()
+    const { claims, left, topRank, nextInMs } = await claimDue(book, this.#options.holder, {
+      sink: this.#sink.name,
+      max: Math.max(1, Math.ceil(count / (1 + rivals))),
+      leastRank: others[0]?.rank ?? 1,
+    })
+    const messages = await this.#sortOut(book, claims, count)
+    const inMs = left > 0 ? 0 : nextInMs
+    const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
+    const hint = this.#due.served(chosen, next, this.#nowMs())
+    if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    const held = messages.map((message) => ({ book, message, renewedAtMs }))
+    this.#waiting = [...this.#waiting, ...held].toSorted((a, b) => b.message.rank - a.message.rank)
+    return messages.length > 0
+  }
+
+  /** Those that are to be sent; what else was claimed is seen to. */
+  async #sortOut(book: Book, claims: readonly Claim[], max: number): Promise<Message[]> {
+    const { diverter, book: find } = this.#options
+    const sink = this.#sink
+    const messages: Message[] = []
+    for (const claim of claims) {
+      if (claim.kind === 'detail') await this.#releaseWithout(book, claim.ref)
+      else if (claim.kind === 'settling') {
+        this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
+      } else if (claim.kind === 'unsealing') this.#addChore(diverter?.unseal(book, claim.ref))
+      else if (claim.kind !== 'collection') messages.push(claim)
+      else messages.push(...(await freezeBatches(this.#options, { book, sink, claim, max })))
+    }
+    return withoutKeptBack(this.#options, { book, sink }, messages)
+  }
+
+  /** Its wait for the full event is over: all of the record go on without it. */
+  async #releaseWithout(book: Book, ref: string): Promise<void> {
+    const { modes, release } = this.#options
+    const parsed = parseRef(ref)
+    if (parsed.kind !== 'item') return
+    const payload = await readPayload(book, parsed.recordId)
+    const without = payload && { detail: 'unavailable' as const, ...payload }
+    const made = await releaseDetail(book, parsed.recordId, modes, without)
+    await release(book.account, made)
+  }
+
+  // Sending ----------------------------------------------------------------------------------------
+
+  /** Writes what has ended and opens what may go now, one script for each account. */
+  async #advance(): Promise<void> {
+    const settling = this.#ended
+    this.#ended = []
+    const opening = this.#isFinishing ? [] : this.#takeNext()
+    const books = new Set([...settling, ...opening].map(({ book }) => book))
+    const rounds = [...books].map((book) =>
+      this.#advanceIn(
+        book,
+        settling.filter((one) => one.book === book),
+        opening.filter((one) => one.book === book),
+      ),
+    )
+    const failed = (await Promise.allSettled(rounds)).find(({ status }) => status === 'rejected')
+    if (failed?.status === 'rejected') throw failed.reason
+  }
+
+  #takeNext(): Held[] {
+    if (this.#free <= 0) return []
+    if (this.#sink.limitPerSecond === undefined) return this.#waiting.splice(0, this.#free)
+    if (this.#place === undefined || this.#nowMs() < this.#place) return []
+    const next = this.#waiting.splice(0, 1)
+    if (next.length > 0) this.#place = undefined
+    return next
+  }
+
+  async #advanceIn(book: Book, settling: Ended[], opening: Held[]): Promise<void> {
+    const attempts = opening.map(({ message: { ref } }) => ({ ref, token: randomUUID() }))
+    const renewedAtMs = this.#nowMs()
+    const settle = settling.map(({ message: { ref }, token, outcome }) => ({ ref, token, outcome }))
+    let answer: RoundAnswer
+    try {
+      answer = await this.#write(book, { settle, begin: attempts })
+    } catch (error) {
+      this.#ended.push(...settling) // written by a later turn
+      this.#waiting.unshift(...opening)
+      throw error
+    }
+    for (const [i, { message }] of opening.entries()) {
+      const opened = answer.begun[i]
+      // undefined: another's by now, or there is nothing to send any more
+      if (opened) this.#start({ book, renewedAtMs }, { ...message, ...opened }, attempts[i]?.token)
+    }
+    await this.#afterSettling(settling, answer.settled)
+  }
+
+  #start({ book, renewedAtMs }: Omit<Held, 'message'>, message: Begun, token = ''): void {
+    const cutOff = new AbortController()
+    const key = keyOf(book, message)
+    this.#running.set(key, { book, message, renewedAtMs, cutOff })
+    void this.#send({ book, renewedAtMs }, message, cutOff.signal).then((attempted) => {
+      const { outcome, taken, isGivenUp = false } = attempted
+      this.#running.delete(key)
+      this.#ended.push({ book, message, token, outcome, taken, isGivenUp })
+      this.#ready()
+    })
+  }
+
+  async #send(
+    { book, renewedAtMs }: Omit<Held, 'message'>,
+    message: Begun,
+    signal: AbortSignal,
+  ): Promise<Attempted> {
+    const isStale = this.#nowMs() - renewedAtMs > freshMs
+    if (isStale) return { outcome: { outcome: 'unsent' }, taken: undefined }
+    return attemptSend(this.#options, { book, sink: this.#sink, signal }, message)
+  }
+
+  // After an outcome -------------------------------------------------------------------------------
+
+  async #afterSettling(settling: Ended[], settled: readonly Settled[]): Promise<void> {
+    for (const { taken } of settling) await this.#tellHow(taken)
+    for (const [i, one] of settling.entries()) {
+      const answer = settled[i]
+      if (answer?.status === 'settled') this.#goOn(one, answer)
+    }
+  }
+
+  #goOn(one: Ended, { batch, halves }: Settled): void {
+    const { clock, diverter, book: find } = this.#options
+    const { book, message, outcome, isGivenUp } = one
+    if (isGivenUp) {
+      this.#addChore(diverter?.divert(book, message.ref))
+      return
+    }
+    if (batch) this.#addChore(settleMembers(book, message.ref, batch, find))
+    this.#countSettled(one)
+    const isAgain = outcome.outcome === 'unsent' || halves !== undefined
+    const againMs = isAgain ? clock.now() : outcome.atMs // of a retry alone
+    if (againMs === undefined) return
+    const inMs = Math.max(0, againMs - clock.now())
+    if (inMs <= soonMs) this.nudge(book.account, { inMs, rank: message.rank })
+    const told = { account: book.account, sink: this.#sink.name, inMs }
+    this.#addChore(this.#options.hints.tell([told]))
+  }
+
+  /** The circuit hears of every failure, and of success as often as it has to. */
+  async #tellHow(taken: Attempted['taken']): Promise<void> {
+    const atMs = this.#nowMs()
+    const isOk = taken === 'ok'
+    if (isOk && this.#reported.isOk && atMs - this.#reported.atMs < reportMs) return
+    this.#reported = { isOk, atMs }
+    if (await tellReplicas(this.#options, this.#sink, taken)) await this.#giveBack()
+  }
+
+  #countSettled({ message: { members, total }, outcome: { outcome } }: Ended): void {
+    const { metrics, clock } = this.#options
+    const { name: sink } = this.#sink
+    if (outcome === 'retry' || outcome === 'unsent') return
+    metrics.deliveriesTotal.inc({ sink, outcome })
+    if (outcome === 'split') return
+    metrics.itemsSettledTotal.inc({ sink, outcome }, total)
+    if (outcome === 'dead') return
+    for (const { severity, payload } of members) {
+      const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())
+      const seconds = Math.max(0, waitedMs) / 1000
+      metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, seconds)
+    }
+  }
+
+  /** What fails is due again when its lease ends. */
+  #addChore(work: Promise<unknown> | undefined): void {
+    if (!work) return
+    const { logger } = this.#options
+    const failed = (error: unknown): void =>
+      logger.warn({ sink: this.#sink.name, err: error }, 'work broke off; it comes again')
+    const chore = work.then(() => undefined, failed)
+    this.#chores.add(chore)
+    void chore.then(() => {
+      this.#chores.delete(chore)
+      this.#ready()
+    })
+  }
+
+  // Leases -----------------------------------------------------------------------------------------
+
+  async #giveBack(): Promise<void> {
+    const given = this.#waiting.splice(0)
+    for (const [book, its] of Map.groupBy(given, ({ book }) => book)) {
+      const back = its.map(({ message: { ref, rank } }) => ({ ref, rank }))
+      await this.#write(book, { back })
+      this.nudge(book.account, { rank: Math.max(...back.map(({ rank }) => rank)) })
+    }
+  }
+
+  #drop(held: Held): void {
+    this.#running.get(keyOf(held.book, held.message))?.cutOff.abort()
+    this.#waiting = this.#waiting.filter((one) => one !== held)
+  }
+
+  #nextTurnMs(): number | undefined {
+    const nowMs = this.#nowMs()
+    const times: number[] = []
+    const isPaced = this.#sink.limitPerSecond !== undefined && this.#free > 0
+    if (isPaced && this.#waiting.length > 0) times.push(this.#place ?? nowMs)
+    const nextMs = this.#due.nextMs
+    const mayClaim = this.#waiting.length < this.#sink.concurrency && !this.#isFinishing
+    if (mayClaim && nextMs !== undefined) {
+      times.push(Math.max(nextMs, this.#shutUntilMs, (this.#place ?? 0) - aheadMs))
+    }
+    return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
+  }
+}
+
+function keyOf({ account }: Book, { ref }: Message): string {
+  return `${account} ${ref}`
+}
+
+/** How many pieces of work a sink has room for: what it can send within two seconds, as far as that is known. */
+function roomFor({ limitPerSecond, concurrency }: Sink): number {
+  if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
+  return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
+}

@@ -1,0 +1,224 @@
+#!lua flags=allow-oom
+-- One round of a claim's holder: writes what came of attempts, opens the next ones, renews and gives back. Runs when
+-- memory is full: an outcome that is not recorded is a repeat.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: owner, lease (ms), by, retention, settle? [{ref, token, outcome (delivered | retry | dead | split |
+--          unsent), at? (retry), counts (whether the try is used up), lost (answer lost), reason?, answer?}], begin?
+--          [{ref, token}], renew? [ref], back? [{ref, rank, at? (due then; else as before)}] (not begun)
+-- Returns  JSON {settled? [{status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}],
+--          begun? [{attempt, repeat} | {} (no longer this holder's, or nothing is to be sent)], lost? [ref] (of renew)}
+-- @include lib/ledger.lua
+-- @include lib/attempts.lua
+
+local ask = cjson.decode(ARGV[1])
+
+-- Settling ------------------------------------------------------------------------------------------------------
+
+local function note(holder, result)
+  remember(holder, { n = holder.n, at = now, o = result.outcome, r = result.reason, a = result.answer, by = ask.by })
+  if result.lost then
+    holder.rr = (holder.rr or 0) + 1
+  end
+  if result.counts then
+    holder.x = (holder.x or 0) + 1
+  end
+  holder.tok = nil
+end
+
+-- An attempt that was opened and left no process is none.
+local function undo(holder)
+  holder.n = holder.n - 1
+  holder.tok = nil
+  holder.at = nil
+  return holder.n > 0 and 'retrying' or 'queued'
+end
+
+local function settle_item(result, rid, n)
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if not item or final[item.st] then
+    return { status = 'already' }
+  end
+  if result.outcome ~= 'delivered' and item.tok ~= result.token then
+    return { status = 'stale' }
+  end
+  if result.outcome == 'unsent' then
+    move(item, undo(item))
+    wake(result.ref, now, item.rk)
+    save_record(rid, record)
+    return { status = 'settled' }
+  end
+  note(item, result)
+  if final[result.outcome] then
+    end_item(rid, n, record, item, { outcome = result.outcome, retention = ask.retention })
+  else
+    item.at = result.at
+    wake(result.ref, result.at, item.rk)
+    move(item, 'retrying')
+    save_record(rid, record)
+  end
+  return { status = 'settled' }
+end
+
+-- Two frozen halves with ids of their own take the place of a batch that was refused as a whole.
+local function halve(batch)
+  local halves = {}
+  local middle = math.ceil(#batch.m / 2)
+  for half = 1, 2 do
+    local members = {}
+    for i = half == 1 and 1 or middle + 1, half == 1 and middle or #batch.m do
+      members[#members + 1] = batch.m[i]
+    end
+    local bid = redis.sha1hex(table.concat(members, ' '))
+    local part = { k = batch.k, d = batch.d, m = members, n = 0, st = 'queued', c = batch.c, h = batch.h, rr = batch.rr, rk = batch.rk }
+    for _, member in ipairs(members) do
+      local place = split_ref(member)
+      local record = load_record(place[2])
+      record.i[tonumber(place[3]) + 1].b = bid
+      save_record(place[2], record)
+    end
+    redis.call('SET', key('batch', bid), cjson.encode(part))
+    halves[half] = 'b:' .. bid .. ':' .. batch.k
+    wake(halves[half], now, batch.rk)
+  end
+  return halves
+end
+
+local function settle_members(batch, result)
+  for _, member in ipairs(batch.m) do
+    local place = split_ref(member)
+    local record = load_record(place[2])
+    local n = tonumber(place[3])
+    local item = record.i[n + 1]
+    item.n = batch.n
+    item.h = batch.h
+    item.rr = math.max(item.rr or 0, batch.rr or 0)
+    end_item(place[2], n, record, item, { outcome = result.outcome, retention = ask.retention })
+  end
+end
+
+local function settle_batch(result, bid)
+  local name = key('batch', bid)
+  local text = redis.call('GET', name)
+  local batch = text and cjson.decode(text)
+  if not batch then
+    return { status = 'already' }
+  end
+  if result.outcome ~= 'delivered' and batch.tok ~= result.token then
+    return { status = 'stale' }
+  end
+  if result.outcome == 'unsent' then
+    batch.st = undo(batch)
+    wake(result.ref, now, batch.rk)
+    redis.call('SET', name, cjson.encode(batch))
+    return { status = 'settled' }
+  end
+  note(batch, result)
+  if result.outcome == 'retry' then
+    batch.at = result.at
+    batch.st = 'retrying'
+    wake(result.ref, result.at, batch.rk)
+    redis.call('SET', name, cjson.encode(batch))
+    return { status = 'settled' }
+  end
+  if batch.kind then
+    batch.o = result.outcome
+    redis.call('SET', name, cjson.encode(batch))
+    wake(result.ref, now, batch.rk) -- until its members are settled too
+    return { status = 'settled', batch = batch }
+  end
+  unwake(result.ref)
+  redis.call('DEL', name)
+  if result.outcome == 'split' then
+    return { status = 'settled', halves = halve(batch) }
+  end
+  settle_members(batch, result)
+  return { status = 'settled' }
+end
+
+-- Opening -------------------------------------------------------------------------------------------------------
+
+-- The same token again is the same attempt: the script ran twice because its reply was lost.
+local function open(holder, token)
+  if holder.st == 'sending' and holder.tok == token then
+    return (holder.rr or 0) > 0
+  end
+  local may_repeat = holder.st == 'sending' or (holder.rr or 0) > 0
+  if holder.st == 'sending' then
+    holder.rr = (holder.rr or 0) + 1
+    remember(holder, { n = holder.n, at = holder.at, o = 'answer lost', r = 'interrupted' })
+  end
+  holder.n = holder.n + 1
+  holder.tok = token
+  holder.at = now
+  return may_repeat
+end
+
+local function extend(ref)
+  redis.call('ZADD', due_of(ref), 'XX', now + ask.lease, ref)
+end
+
+local function begin_item(attempt, rid, n)
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if not item or final[item.st] or item.st == 'batch' or item.why == 'orphaned' or item.y then
+    unwake(attempt.ref)
+    return {}
+  end
+  local may_repeat = open(item, attempt.token)
+  move(item, 'sending')
+  item.why = nil
+  save_record(rid, record)
+  extend(attempt.ref)
+  return { attempt = item.n, ['repeat'] = may_repeat }
+end
+
+local function begin_batch(attempt, bid)
+  local name = key('batch', bid)
+  local text = redis.call('GET', name)
+  local batch = text and cjson.decode(text)
+  if not batch or batch.o or batch.un then
+    return {}
+  end
+  local may_repeat = open(batch, attempt.token)
+  batch.st = 'sending'
+  redis.call('SET', name, cjson.encode(batch))
+  extend(attempt.ref)
+  return { attempt = batch.n, ['repeat'] = may_repeat }
+end
+
+-- ---------------------------------------------------------------------------------------------------------------
+
+local answer = { settled = {}, begun = {}, lost = {} }
+
+for i, result in ipairs(ask.settle or {}) do
+  local place = split_ref(result.ref)
+  answer.settled[i] = place[1] == 'i' and settle_item(result, place[2], tonumber(place[3])) or settle_batch(result, place[2])
+end
+for _, back in ipairs(ask.back or {}) do
+  local since = held_since(back.ref, ask.owner)
+  if since then
+    wake(back.ref, back.at or since, back.rank)
+  end
+end
+for i, attempt in ipairs(ask.begin or {}) do
+  local place = split_ref(attempt.ref)
+  if not held_since(attempt.ref, ask.owner) then
+    answer.begun[i] = {}
+  elseif place[1] == 'i' then
+    answer.begun[i] = begin_item(attempt, place[2], tonumber(place[3]))
+  else
+    answer.begun[i] = begin_batch(attempt, place[2])
+  end
+end
+for _, ref in ipairs(ask.renew or {}) do
+  if held_since(ref, ask.owner) then
+    extend(ref)
+  else
+    answer.lost[#answer.lost + 1] = ref
+  end
+end
+for name, list in pairs(answer) do
+  answer[name] = #list > 0 and list or nil
+end
+return cjson.encode(answer)

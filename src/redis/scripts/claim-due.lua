@@ -1,0 +1,189 @@
+#!lua flags=allow-oom
+-- Claims what is due for one sink: the worst first, one place in ten to the longest waiting. A claim is no attempt:
+-- it keeps others away until its lease ends. Runs when memory is full: what cannot leave never makes room.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads at most, the first one excepted), least
+--          (rank; the longest waiting excepted), ref? (that one alone, if it is due)
+-- Returns  {JSON {claims [{kind: item | batch | summary | detail | collection | settling | unsealing, ref, rank,
+--          attempts, tries, created, repeat, members? | d, about, total | batch}], left (due and unclaimed), top? (the
+--          worst rank of those), next? (ms until the next is due)}, payload of each member, …}
+-- @include lib/ledger.lua
+-- @include lib/attempts.lua
+
+local ask = cjson.decode(ARGV[1])
+local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('readied')
+local looked = 200
+
+local function load_batch(bid)
+  local text = redis.call('GET', key('batch', bid))
+  return text and cjson.decode(text)
+end
+
+local function rank_of(ref)
+  local place = split_ref(ref)
+  if place[1] == 'i' then
+    local record = load_record(place[2])
+    local item = record and record.i[tonumber(place[3]) + 1]
+    return item and item.rk or default_rank
+  end
+  local batch = place[1] == 'b' and load_batch(place[2])
+  return batch and batch.rk or default_rank
+end
+
+-- What became due by itself joins the ready set: all after the time up to which it was looked for.
+local function promote(from)
+  local found = redis.call('ZRANGEBYSCORE', due, '(' .. string.format('%.0f', from), now, 'WITHSCORES', 'LIMIT', 0, looked)
+  local last = #found == 2 * looked and found[#found] or nil
+  if last then
+    found = redis.call('ZRANGEBYSCORE', due, '(' .. string.format('%.0f', from), last, 'WITHSCORES')
+  end
+  for i = 1, #found, 2 do
+    if not redis.call('ZSCORE', ready, found[i]) then
+      redis.call('ZADD', ready, ready_score(rank_of(found[i]), tonumber(found[i + 1])), found[i])
+    end
+  end
+  redis.call('HSET', readied, ask.sink, last or now)
+end
+
+-- The longest waiting of all ranks, at most `count`.
+local function longest_waiting(count)
+  local heads = {}
+  for rank = 1, 5 do
+    local low, high = ready_score(rank, 0), ready_score(rank - 1, 0)
+    local band = redis.call('ZRANGEBYSCORE', ready, low, '(' .. high, 'WITHSCORES', 'LIMIT', 0, count)
+    for i = 1, #band, 2 do
+      heads[#heads + 1] = { ref = band[i], at = tonumber(band[i + 1]) - low }
+    end
+  end
+  table.sort(heads, function(a, b)
+    return a.at < b.at or (a.at == b.at and a.ref < b.ref)
+  end)
+  return heads
+end
+
+local function choose()
+  if ask.ref then
+    return { ask.ref }
+  end
+  local worst = ready_score(ask.least - 1, 0)
+  local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
+  local place = tonumber(redis.call('HGET', readied, ask.sink .. '|turn') or '0')
+  local owed = math.floor((place + ask.max) / 10) - math.floor(place / 10)
+  if redis.call('ZCARD', ready) == #chosen then
+    return chosen -- nothing is left behind
+  end
+  redis.call('HSET', readied, ask.sink .. '|turn', (place + ask.max) % 10)
+  local is_chosen = {}
+  for i = #chosen, ask.max - owed + 1, -1 do
+    chosen[i] = nil
+  end
+  for _, ref in ipairs(chosen) do
+    is_chosen[ref] = true
+  end
+  for _, head in ipairs(owed > 0 and longest_waiting(ask.max) or {}) do
+    if #chosen < ask.max and owed > 0 and not is_chosen[head.ref] then
+      chosen[#chosen + 1] = head.ref
+      owed = owed - 1
+    end
+  end
+  return chosen
+end
+
+local claims, payloads, bytes = {}, {}, 0
+
+local function add(head)
+  claims[#claims + 1] = head
+  return head
+end
+
+local function add_payload(rid)
+  local payload = payload_of(rid)
+  payloads[#payloads + 1] = payload
+  bytes = bytes + #payload
+end
+
+-- Whether there is something to do about it; what no attempt can move any more stops being due.
+local function take_item(ref, place)
+  local rid, n = place[2], tonumber(place[3])
+  local record = load_record(rid)
+  local item = record and record.i[n + 1]
+  if not item or final[item.st] or item.st == 'batch' or item.why == 'orphaned' then
+    return false
+  end
+  if item.st == 'held' and item.why == 'detail' then
+    add({ kind = 'detail', ref = ref, rank = item.rk })
+    return true
+  end
+  if item.y then
+    return false
+  end
+  add(head_of('item', ref, item, item.rk)).members = { describe(rid, n, record, item) }
+  add_payload(rid)
+  return true
+end
+
+local function take_batch(ref, place)
+  local batch = load_batch(place[2])
+  if not batch then
+    return false
+  end
+  local rank = batch.rk or default_rank
+  if batch.o then
+    add({ kind = 'settling', ref = ref, rank = rank, batch = batch }) -- its answer is known, some members are not settled yet
+  elseif batch.un then
+    add({ kind = 'unsealing', ref = ref, rank = rank }) -- its members are being taken out of it
+  elseif batch.kind then
+    local head = add(head_of('summary', ref, batch, rank))
+    head.about, head.d, head.total = batch.about, batch.d, batch.total
+  else
+    local head = add(head_of('batch', ref, batch, rank))
+    head.d, head.members = batch.d, {}
+    for i, member in ipairs(batch.m) do
+      local its = split_ref(member)
+      local record, n = load_record(its[2]), tonumber(its[3])
+      head.members[i] = describe(its[2], n, record, record.i[n + 1])
+      add_payload(its[2])
+    end
+  end
+  return true
+end
+
+local function take(ref)
+  local place = split_ref(ref)
+  if place[1] == 'i' then
+    return take_item(ref, place)
+  elseif place[1] == 'b' then
+    return take_batch(ref, place)
+  elseif redis.call('EXISTS', key('collect', place[2])) == 1 then
+    add({ kind = 'collection', ref = ref, rank = default_rank })
+    return true
+  end
+  return false
+end
+
+promote(math.min(tonumber(redis.call('HGET', readied, ask.sink) or '0'), now))
+if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
+  promote(0) -- clocks that jumped, or somebody who moved times by hand
+end
+for _, ref in ipairs(choose()) do
+  local at = tonumber(redis.call('ZSCORE', due, ref) or '')
+  if bytes > ask.bytes then
+    break
+  elseif not at or at > now then
+    redis.call('ZREM', ready, ref) -- not due, or not any more
+  elseif take(ref) then
+    claim(ref, ask.owner, ask.lease, at)
+  else
+    unwake(ref)
+  end
+end
+
+local top = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
+local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+table.insert(payloads, 1, cjson.encode({
+  claims = #claims > 0 and claims or nil,
+  left = redis.call('ZCARD', ready),
+  top = top and 10 - math.floor(tonumber(top) / 1e13) or nil,
+  next = first and math.max(0, tonumber(first) - now) or nil,
+}))
+return payloads

@@ -1,0 +1,56 @@
+#!lua flags=allow-oom
+-- Freezes the given members of a sink's collection into one batch, claimed by who asks: its members and their order
+-- never change.
+-- KEYS[1]  the account's base
+-- ARGV[1]  JSON: sink, destination, wait (of a batch, ms), owner, lease (ms), refs (in order)
+-- Returns  JSON of the claim as claim-due has it, with `refs` of its members; '' where no given member was waiting any more
+-- @include lib/ledger.lua
+-- @include lib/attempts.lua
+
+local ask = cjson.decode(ARGV[1])
+local collection = 'c:' .. ask.sink
+local found, records = {}, {}
+for _, ref in ipairs(ask.refs) do
+  if redis.call('ZREM', key('collect', ask.sink), ref) == 1 then
+    local place = split_ref(ref)
+    local rid, n = place[2], tonumber(place[3])
+    local record = records[rid] or load_record(rid)
+    records[rid] = record
+    local item = record and record.i[n + 1]
+    if item and item.st == 'queued' then
+      found[#found + 1] = { ref = ref, rid = rid, n = n, record = record, item = item }
+    end
+  end
+end
+
+-- The collection is held by who freezes it; what is left of it waits from now on.
+if redis.call('ZCARD', key('collect', ask.sink)) == 0 then
+  unwake(collection)
+end
+if #found == 0 then
+  return ''
+end
+
+local refs, members = {}, {}
+for i, member in ipairs(found) do
+  refs[i] = member.ref
+end
+local bid = redis.sha1hex(table.concat(refs, ' '))
+local risks, rank = 0, 0
+for i, member in ipairs(found) do
+  local item = member.item
+  risks = math.max(risks, item.rr or 0)
+  rank = math.max(rank, item.rk)
+  members[i] = describe(member.rid, member.n, member.record, item)
+  move(item, 'batch')
+  unwake(member.ref)
+  item.b = bid
+  save_record(member.rid, member.record)
+end
+local batch = { k = ask.sink, d = ask.destination, m = refs, n = 0, st = 'queued', c = now, rr = risks, rk = rank }
+redis.call('SET', key('batch', bid), cjson.encode(batch))
+local ref = 'b:' .. bid .. ':' .. ask.sink
+claim(ref, ask.owner, ask.lease, now)
+local head = head_of('batch', ref, batch, rank)
+head.d, head.members, head.refs = ask.destination, members, refs
+return cjson.encode(head)

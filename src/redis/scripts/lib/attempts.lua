@@ -1,0 +1,30 @@
+-- What claiming, settling and freezing share: how an item or a message is described to who sends it.
+
+local function describe(rid, n, record, item)
+  local sight = record.f[item.g]
+  return { rid = rid, n = n, u = record.u, sv = item.sv, d = item.d, q = item.q, f = sight.f, l = sight.l, at = sight.at, ty = record.ty,
+    rf = item.rf, cl = record.cl }
+end
+
+-- What is known of an item or a message before its next attempt.
+local function head_of(kind, ref, holder, rank)
+  return { kind = kind, ref = ref, rank = rank, attempts = holder.n, tries = holder.x or 0, created = holder.c,
+    ['repeat'] = holder.st == 'sending' or (holder.rr or 0) > 0 }
+end
+
+local function payload_of(rid)
+  return redis.call('GET', key('pay', rid)) or ''
+end
+
+-- A claim names who holds a ref, and since when it was due.
+local function claim(ref, owner, lease, due_since)
+  redis.call('ZADD', due_of(ref), now + lease, ref)
+  redis.call('ZREM', key('ready', sink_of(ref)), ref)
+  redis.call('HSET', key('claims'), ref, owner .. ' ' .. string.format('%.0f', due_since))
+end
+
+-- Since when a ref was due that this owner holds; nil: it does not hold it.
+local function held_since(ref, owner)
+  local holder, since = string.match(redis.call('HGET', key('claims'), ref) or '', '^(%S+) (%d+)$')
+  return holder == owner and tonumber(since) or nil
+end

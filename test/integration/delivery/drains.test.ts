@@ -1,0 +1,299 @@
+/** Everything between the ledger and the sinks, with real Redis and sinks that are rehearsed. */
+import { expect, test } from 'vitest'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { waitingRefs } from '../../../src/ledger/due.ts'
+import { readPayload, readRecord, type Item } from '../../../src/ledger/records.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
+import { claimDue } from '../../../src/delivery/claims.ts'
+import {
+  beginAttempt,
+  makeDue,
+  peekCollection,
+  sealBatch,
+  settleAttempt,
+} from '../../support/attempts.ts'
+import { aDeliveryRig, type DeliveryRig, type DeliveryRigOptions } from '../../support/delivery.ts'
+import { around } from '../../support/gathering.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { until } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+const batch = { max: 10, waitMs: 500, maxBytes: 100_000 }
+
+interface Rig extends DeliveryRig {
+  book: Book
+  keys: Keys
+  /** The same ledger in another process, or under another configuration. */
+  with: (sinks: Sink[], options?: Partial<DeliveryRigOptions>) => DeliveryRig
+}
+
+async function rig(...sinks: Sink[]): Promise<Rig> {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const shared = { redis: tests.redis, keys, book }
+  return {
+    book,
+    keys,
+    ...aDeliveryRig({ ...shared, sinks }),
+    with: (others, options = {}) => aDeliveryRig({ ...shared, sinks: others, ...options }),
+  }
+}
+
+async function itemOf(book: Book, uid: string, index = 0): Promise<Item> {
+  return (await readRecord(book, book.digests.recordId(uid)))!.items[index]!
+}
+
+async function bring(book: Book, sink: string, count: number, severity = 'high'): Promise<void> {
+  const events = Array.from({ length: count }, (_, i) =>
+    routed({ uid: `a/${severity}/${i}`, severity }, [sink]),
+  )
+  await takeIn(book, events)
+}
+
+async function pendingIn(book: Book, sink = 'soc'): Promise<Record<string, number>> {
+  const { pending = {} } = (await readAccounting(book)).sinks[sink] ?? {}
+  return Object.fromEntries(Object.entries(pending).filter(([, count]) => count > 0))
+}
+
+async function allLeft(book: Book, sink = 'soc'): Promise<void> {
+  await until('nothing waits', async () => Object.keys(await pendingIn(book, sink)).length === 0)
+}
+
+test('the slow pass finds what no hint names: queued, retrying, interrupted, frozen, collected', async () => {
+  const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem', { batch })]
+  const { book, drains } = await rig(soc, siem)
+  for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) await takeIn(book, [routed({ uid }, ['soc'])])
+  const ref = (uid: string): string => `i:${book.digests.recordId(uid)}:0:soc`
+  await beginAttempt(book, ref('a/b/2'), 't', 1)
+  await beginAttempt(book, ref('a/b/3'), 't', 1_000)
+  const retry = { outcome: 'retry' as const, atMs: Date.now() }
+  await settleAttempt(book, { ref: ref('a/b/3'), token: 't', replica: 'r' }, retry)
+  await takeIn(book, [routed({ uid: 'a/b/4' }, ['siem'])], { batchWaitMs: 1 })
+  const [collected] = await peekCollection(book, 'siem', 1)
+  await sealBatch(book, { sink: 'siem', destination: 'siem' }, [collected!.ref])
+  await takeIn(book, [routed({ uid: 'a/b/5' }, ['siem'])], { batchWaitMs: 1 })
+
+  drains.start()
+  await drains.healOnce()
+  await allLeft(book, 'soc')
+  await until('the batches went', async () => {
+    await drains.healOnce()
+    return Object.keys(await pendingIn(book, 'siem')).length === 0
+  })
+  await drains.stop(1_000)
+  expect(soc.received.filter(({ mayBeRepeat }) => mayBeRepeat)).toHaveLength(1)
+  expect(soc.received).toHaveLength(3)
+  expect(siem.received.map(({ members }) => members.length)).toEqual([1, 1])
+  await expectConservation(book)
+})
+
+test('items that wait too long for their full event go without it, and their message will say so', async () => {
+  const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem')]
+  const { book, drains } = await rig(soc, siem)
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
+  const recordId = book.digests.recordId('a/b/1')
+  for (const [index, sink] of ['soc', 'siem'].entries()) {
+    await makeDue(book, `i:${recordId}:${index}:${sink}`)
+  }
+  drains.start()
+  await drains.healOnce()
+  for (const sink of ['soc', 'siem']) await allLeft(book, sink)
+  await drains.stop(1_000)
+  expect((await readPayload(book, recordId))?.detail).toBe('unavailable')
+  expect([soc, siem].map(({ received }) => received[0]?.members[0]?.detail)).toEqual([
+    'unavailable',
+    'unavailable',
+  ])
+  await expectConservation(book)
+})
+
+test('who makes work tells the other processes: they take it up without looking at every account', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, with: other } = await rig(soc)
+  const maker = other([soc])
+  const listener = other([soc])
+  listener.drains.start()
+  await bring(book, 'soc', 3)
+  await maker.drains.tell('main', [{ sink: 'soc' }])
+  await listener.drains.hearOnce()
+  await allLeft(book)
+  await listener.drains.hearOnce()
+  await until('the hint is cleared', async () => (await maker.hints.read(10)).length === 0)
+  await listener.drains.stop(1_000)
+  expect(soc.received).toHaveLength(3)
+})
+
+test('the worst goes first, and one place in ten goes to what waits longest', async () => {
+  const { book } = await rig()
+  await bring(book, 'soc', 30, 'low')
+  await bring(book, 'soc', 30, 'critical')
+  const claimed: string[] = []
+  for (let i = 0; i < 4; i += 1) {
+    const { claims } = await claimDue(
+      book,
+      { owner: 'r', leaseMs: 60_000 },
+      { sink: 'soc', max: 10 },
+    )
+    claimed.push(
+      ...claims.map((claim) => (claim.kind === 'item' ? claim.members[0]!.severity : claim.kind)),
+    )
+  }
+  const lows = claimed.slice(0, 30).filter((severity) => severity === 'low')
+  expect(lows).toHaveLength(3)
+  expect(claimed.slice(30)).toEqual([
+    ...Array.from({ length: 3 }, () => 'critical'),
+    ...Array.from({ length: 7 }, () => 'low'),
+  ])
+})
+
+test('a claim keeps others away until its lease ends, and marks nothing', async () => {
+  const { book } = await rig()
+  await bring(book, 'soc', 2)
+  const asked = { sink: 'soc', max: 10 }
+  const dead = await claimDue(book, { owner: 'dead', leaseMs: 60_000 }, asked)
+  expect(dead.claims).toHaveLength(2)
+  const other = await claimDue(book, { owner: 'other', leaseMs: 60_000 }, asked)
+  expect(other).toMatchObject({ claims: [], left: 0 })
+  expect(other.nextInMs).toBeGreaterThan(50_000)
+  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
+  for (const { ref } of dead.claims) await makeDue(book, ref)
+  const taken = await claimDue(book, { owner: 'other', leaseMs: 60_000 }, asked)
+  expect(taken.claims).toMatchObject([{ mayBeRepeat: false }, { mayBeRepeat: false }])
+})
+
+test('of two configurations only the active one holds or takes back: nothing goes to and fro', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, with: under } = await rig()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const active = under([])
+  const older = under([soc], { isActive: () => false })
+  for (const { drains } of [older, active]) drains.start()
+  await active.drains.healOnce()
+  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  await older.drains.healOnce()
+  await active.drains.healOnce()
+  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  expect(soc.received).toEqual([])
+  const again = under([soc])
+  again.drains.start()
+  await again.drains.healOnce()
+  await allLeft(book)
+  expect(soc.received).toHaveLength(1)
+  for (const { drains } of [older, active, again]) await drains.stop(1_000)
+  await expectConservation(book)
+})
+
+test('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
+  const soc = aRehearsedSink('soc', { concurrency: 2 })
+  const { book, keys, circuit, drains } = await rig(soc)
+  await circuit.report('soc', 'broken')
+  await bring(book, 'soc', 20)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  expect(await pendingIn(book)).toEqual({ queued: 20 })
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
+  const again = aDeliveryRig({ redis: tests.redis, keys, book, sinks: [soc] })
+  again.drains.start()
+  await again.drains.healOnce()
+  await allLeft(book)
+  for (const one of [drains, again.drains]) await one.stop(1_000)
+  expect(soc.received).toHaveLength(20)
+  await expectConservation(book)
+})
+
+test('one message tries whether a sink is back, whoever else has something for it', async () => {
+  const sending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc', { concurrency: 8 })
+  soc.next(async () => {
+    await sending.promise
+    throw new SinkError('unavailable', 'still down')
+  })
+  const { book, keys, circuit, drains } = await rig(soc)
+  await circuit.report('soc', 'broken')
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
+  await bring(book, 'soc', 20)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is tried', () => soc.received.length === 1)
+  const other = aDeliveryRig({ redis: tests.redis, keys, book, sinks: [soc] })
+  other.drains.start()
+  await other.drains.tell('main', [{ sink: 'soc' }])
+  expect(await pendingIn(book)).toEqual({ queued: 19, sending: 1 })
+  sending.resolve()
+  await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
+  for (const one of [drains, other.drains]) await one.stop(1_000)
+  expect(soc.received).toHaveLength(1)
+  expect(await pendingIn(book)).toEqual({ queued: 19, retrying: 1 })
+})
+
+test('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
+  const soc = aRehearsedSink('soc', {
+    concurrency: 1,
+    send: (_delivery, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('cut off')))
+      }),
+  })
+  const { book, drains } = await rig(soc)
+  await bring(book, 'soc', 5)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await drains.stop(50)
+  expect(await pendingIn(book)).toEqual({ queued: 4, retrying: 1 })
+  const due = await waitingRefs(book, 'soc', { offset: 0, count: 10 })
+  const ours = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, { sink: 'soc', max: 10 })
+  expect(due).toHaveLength(5)
+  expect(ours.claims).toHaveLength(4)
+  await expectConservation(book)
+})
+
+test('a send that outlasts its lease stays one: the lease is renewed, and nobody repeats it', async () => {
+  const sending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc')
+  soc.next(() => sending.promise)
+  const { book, with: process } = await rig(soc)
+  const short = { holder: { owner: 'short', leaseMs: 300 } }
+  const one = process([soc], { drain: short })
+  await bring(book, 'soc', 1)
+  one.drains.start()
+  await one.drains.tell('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  const other = process([soc])
+  other.drains.start()
+  const untilMs = systemClock.monotonic() + 900
+  while (systemClock.monotonic() < untilMs) {
+    await systemClock.sleep(50)
+    await one.drains.renewOnce()
+    await other.drains.healOnce()
+  }
+  sending.resolve()
+  await allLeft(book)
+  for (const { drains } of [one, other]) await drains.stop(1_000)
+  expect(soc.received).toHaveLength(1)
+})
+
+test('a process that was frozen for long sends nothing that it claimed before', async () => {
+  let frozenMs = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
+  const soc = aRehearsedSink('soc')
+  const { book, with: process } = await rig(soc)
+  const { drains } = process([soc], { clock, drain: { clock } })
+  await bring(book, 'soc', 1)
+  around(book, async (script, run, ...args) => {
+    const answer = await run()
+    if (script === 'advance-claims' && String(args[0]).includes('"begin":[{')) frozenMs += 6_000
+    return answer
+  })
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it woke', () => frozenMs > 0)
+  await drains.stop(1_000)
+  expect(soc.received).toEqual([])
+  expect(await itemOf(book, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
+  await expectConservation(book)
+})

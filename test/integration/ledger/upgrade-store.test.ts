@@ -1,0 +1,86 @@
+/** A store of version 0.4.0, with the BullMQ queues that its replicas worked off. */
+import { Queue, Worker } from 'bullmq'
+import { beforeEach, expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { claimSchema, readSchema } from '../../../src/redis/safety.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { upgradeStore } from '../../../src/delivery/upgrade.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import { lookOnce } from '../../../src/store/first-look.ts'
+import { aDeliveryRig } from '../../support/delivery.ts'
+import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { until } from '../../support/rehearsal.ts'
+import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
+
+const tests = redisForTests()
+const keys = createKeys('tocsin')
+let book: Book
+
+beforeEach(async () => {
+  await loadStoreOf04(tests.redis)
+  await tests.redis.set(keys.shared('schema'), 1)
+  book = await tests.book({ keys, account: 'main' })
+})
+
+function upgrade(sinks: string[]): Promise<void> {
+  const shared = { redis: tests.redis, keys, books: [book], clock: systemClock, logger: silent }
+  return upgradeStore({ ...shared, sinks, waitMs: 50 })
+}
+
+test('running replicas of the older version idle from then on, and none starts again', async () => {
+  const connection = { connection: tests.redis, prefix: keys.queuePrefix }
+  const queue = new Queue('sink-lake', connection)
+  await queue.add('item', { account: 'main', ref: 'i:0a:0:lake' }, { jobId: 'waiting' })
+  await queue.add('item', { account: 'main', ref: 'i:0b:0:lake' }, { delay: 3_600_000 })
+  await upgrade(['lake'])
+  const taken: string[] = []
+  const old = new Worker('sink-lake', async ({ id }) => void taken.push(id ?? ''), connection)
+  await old.waitUntilReady()
+  await queue.add('item', { account: 'main', ref: 'i:0c:0:lake' }, { jobId: 'by a reconciler' })
+  expect(await queue.isPaused()).toBe(true)
+  expect(await queue.getDelayedCount()).toBe(0)
+  expect(await queue.getJob('waiting')).toBeUndefined()
+  expect(await readSchema(tests.redis, keys)).toBe(2)
+  await old.close()
+  expect(taken).toEqual([])
+  await queue.close()
+})
+
+test('what was on its way in the older version arrives: nothing is lost, nothing is left', async () => {
+  await upgrade(['lake'])
+  const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
+  expect(await lookOnce({ redis: tests.redis, keys }, looking)).toBe(true)
+  const sinks = ['lake', 'soc', 'siem', 'oncall'].map((name) => aRehearsedSink(name))
+  const { drains } = aDeliveryRig({ redis: tests.redis, keys, book, sinks })
+  const due = await tests.redis.zrange(book.key('due', 'lake'), '0', '-1')
+  for (const ref of due) await tests.redis.zadd(book.key('due', 'lake'), 1, ref) // years have passed
+  drains.start()
+  await drains.healOnce()
+  await until('what was due went', async () => {
+    return (await tests.redis.zcard(book.key('due', 'lake'))) === 0
+  })
+  await drains.stop(1_000)
+  expect(sinks[0]?.received.length).toBeGreaterThan(0)
+  const { lake } = (await expectConservation(book)).sinks
+  expect(lake?.pending['queued'] ?? 0).toBe(0)
+  expect(lake?.pending['retrying'] ?? 0).toBe(0)
+  expect((await readAccounting(book)).sinks['lake']?.delivered).toBeGreaterThan(0)
+})
+
+test('a command leaves the layout as it is, a daemon that finds it taken over waits for nothing', async () => {
+  await claimSchema(tests.redis, keys)
+  expect(await readSchema(tests.redis, keys)).toBe(1)
+  await upgrade(['lake'])
+  let slept = 0
+  const clock = { ...systemClock, sleep: async () => void (slept += 1) }
+  const shared = { redis: tests.redis, keys, books: [book], clock, logger: silent }
+  await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
+  expect(slept).toBe(0)
+})
+
+test('a layout newer than this version is refused in words that say what to do', async () => {
+  await tests.redis.set(keys.shared('schema'), 3)
+  await expect(upgrade(['lake'])).rejects.toThrow(/layout 3, this version writes 2: run the newer/)
+})

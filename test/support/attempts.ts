@@ -1,0 +1,82 @@
+/** Claims as tests of the ledger need them: of one piece of work, due or not, whoever holds it. */
+import type { Book } from '../../src/ledger/book.ts'
+import {
+  advanceClaims,
+  claimDue,
+  freezeBatch,
+  peekCollection,
+  type Claim,
+  type Message,
+  type Outcome,
+  type Settled,
+} from '../../src/delivery/claims.ts'
+
+export { peekCollection, type Outcome }
+
+export type BegunAttempt =
+  | { status: 'missing' | 'unsealing' | 'settling' }
+  | (Omit<Message, 'attempts'> & { status: 'send'; attempt: number })
+
+/** Whose lease has ended, or who waits for a later time, is due at once. */
+export async function makeDue(book: Book, ref: string): Promise<void> {
+  const due = book.key('due', ref.split(':').at(-1) ?? '')
+  const score = await book.redis.zscore(due, ref)
+  if (score !== null && Number(score) > Date.now()) await book.redis.zadd(due, 1, ref)
+}
+
+/** Claims it as `owner`. */
+export async function claimRef(
+  book: Book,
+  ref: string,
+  owner: string,
+  leaseMs = 10_000,
+): Promise<Claim | undefined> {
+  await makeDue(book, ref)
+  const sink = ref.split(':').at(-1) ?? ''
+  const { claims } = await claimDue(book, { owner, leaseMs }, { sink, max: 1, ref })
+  return claims[0]
+}
+
+/** Claims it and opens an attempt, as a process of its own would. */
+export async function beginAttempt(
+  book: Book,
+  ref: string,
+  token: string,
+  leaseMs: number,
+): Promise<BegunAttempt> {
+  const owner = token.replaceAll(' ', '-')
+  const claim = await claimRef(book, ref, owner, leaseMs)
+  if (!claim || claim.kind === 'detail' || claim.kind === 'collection') return { status: 'missing' }
+  if (claim.kind === 'unsealing' || claim.kind === 'settling') return { status: claim.kind }
+  const { begun } = await advanceClaims(
+    book,
+    { owner, leaseMs, by: owner },
+    { begin: [{ ref, token }] },
+  )
+  const { attempts: _before, ...message } = claim
+  return begun[0] ? { status: 'send', ...message, ...begun[0] } : { status: 'missing' }
+}
+
+export async function settleAttempt(
+  book: Book,
+  { ref, token, replica }: { ref: string; token: string; replica: string },
+  outcome: Outcome,
+): Promise<Settled> {
+  const holder = { owner: token.replaceAll(' ', '-'), leaseMs: 10_000, by: replica }
+  const { settled } = await advanceClaims(book, holder, { settle: [{ ref, token, outcome }] })
+  return settled[0]!
+}
+
+/** Freezes members of a sink's collection, and lets go of the batch; what is left of it waits on. */
+export async function sealBatch(
+  book: Book,
+  { sink, destination }: { sink: string; destination: string; waitMs?: number },
+  refs: readonly string[],
+): Promise<string | undefined> {
+  const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
+  const members = refs.map((ref) => ({ ref, sinceMs: 0, payload: undefined }))
+  const message = await freezeBatch(book, holder, { sink, destination, members })
+  if (!message) return undefined
+  await advanceClaims(book, holder, { back: [{ ref: message.ref, rank: message.rank }] })
+  return message.ref
+}
