@@ -1,4 +1,4 @@
-import { createFeedJobs, type FeedJobs } from '../feeds/feed-jobs.ts'
+import { createLanes, type Lanes } from '../feeds/lanes.ts'
 import { within, type Clock } from '../runtime/clock.ts'
 import { buildAccountWatch } from './build-accounts.ts'
 import { buildAudits } from './build-audits.ts'
@@ -15,7 +15,7 @@ import type { Shared } from './shared.ts'
 /** What polls and delivers. Building it writes to Redis: BullMQ registers its queues. */
 export interface Engine {
   delivery: DeliveryParts
-  feedJobs: FeedJobs
+  lanes: Lanes
   loops: NamedLoop[]
 }
 
@@ -26,25 +26,28 @@ export function buildEngine(shared: Shared, service: Service): Engine {
   const delivery = buildDelivery(shared, service)
   const poller = buildPoller(shared, service, delivery)
   const feeds = polledFeeds(shared.config)
-  const feedJobs = createFeedJobs({
+  const lanes = createLanes({
     ...shared,
     feeds,
     poller,
+    laneOf: ({ account, tier }) => service.limit(account, tier),
+    lanesVersion: () => service.limitsVersion(),
+    generation: () => shared.generation.number,
     isActive: () => shared.generation.isActive,
   })
   const state = buildState(shared, service, delivery)
   const notices = buildNotices(shared, delivery, state)
   const audits = buildAudits(shared, service, delivery)
   const accounts = buildAccountWatch(shared)
-  const others = { accounts, feedJobs, audits, state, ...buildKeeping(shared) }
+  const others = { accounts, lanes, audits, state, ...buildKeeping(shared) }
   const loops = buildLoops(shared, delivery, others, notices)
-  return { delivery, feedJobs, loops }
+  return { delivery, lanes, loops }
 }
 
-export async function startEngine({ delivery, feedJobs, loops }: Engine): Promise<void> {
+export async function startEngine({ delivery, lanes, loops }: Engine): Promise<void> {
   await delivery.silences.refreshOnce() // before anything is judged
-  await feedJobs.ensure()
-  feedJobs.start()
+  await lanes.ensure()
+  lanes.start()
   delivery.detailJobs.start()
   delivery.drains.start()
   for (const { loop } of loops) loop.start()
@@ -52,13 +55,13 @@ export async function startEngine({ delivery, feedJobs, loops }: Engine): Promis
 
 /** Takes no new work, lets what runs finish within `finishMs`, then cuts it off. */
 export async function stopEngine(
-  { delivery, feedJobs, loops }: Engine,
+  { delivery, lanes, loops }: Engine,
   clock: Clock,
   finishMs: number,
 ): Promise<void> {
   await Promise.all([
     ...loops.map(({ loop }) => within(finishMs, loop.stop(), clock)),
-    feedJobs.stop(finishMs),
+    lanes.stop(finishMs),
     delivery.detailJobs.stop(finishMs),
     delivery.drains.stop(finishMs),
   ])

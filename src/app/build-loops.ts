@@ -1,5 +1,5 @@
 import type { AuditSchedule } from '../audit/audit-schedule.ts'
-import type { FeedJobs } from '../feeds/feed-jobs.ts'
+import type { Lanes } from '../feeds/lanes.ts'
 import { createLoop, type Loop, type LoopOptions } from '../runtime/loop.ts'
 import type { AccountWatch } from './build-accounts.ts'
 import { confirmGeneration } from '../ledger/generation.ts'
@@ -16,7 +16,7 @@ export interface NamedLoop {
 
 interface OtherParts extends KeepingParts {
   accounts: AccountWatch
-  feedJobs: FeedJobs
+  lanes: Lanes
   audits: AuditSchedule
   state: StateWatch
 }
@@ -27,7 +27,7 @@ type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 export function buildLoops(
   shared: Shared,
   { drains, silences, collecting, relief }: DeliveryParts,
-  { accounts, feedJobs, audits, state, proofs, retention }: OtherParts,
+  { accounts, lanes, audits, state, proofs, retention }: OtherParts,
   notices: NoticeParts | undefined,
 ): NamedLoop[] {
   const { redis, clock, logger, timings } = shared
@@ -47,7 +47,7 @@ export function buildLoops(
     named('relief', timings.reliefMs, (signal, alive) => relief.relieveOnce(signal, alive)),
     named('accounts', timings.accountsMs, (signal, alive) => accounts.watchOnce(signal, alive)),
     named('state', timings.stateMs, (signal, alive) => state.passOnce(signal, alive)),
-    named('feed jobs', timings.feedJobsMs, () => feedJobs.ensure()),
+    named('lanes', timings.lanesMs, () => lanes.ensure()),
     named('audits', timings.housekeepingMs, (signal, alive) => audits.auditOnce(signal, alive)),
     named('ledger audits', timings.housekeepingMs, (signal, alive) =>
       proofs.proveOnce(signal, alive),

@@ -32,7 +32,7 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
     capabilities: (account) => service.client(account).capabilities,
     rescanBudget: createRescanBudget(
       polledFeeds(shared.config),
-      ({ account, tier }) => service.limit(account, tier).lane,
+      ({ account, tier }) => service.limit(account, tier).id,
       ({ account, tier }) => service.limit(account, tier).perSecond,
     ),
     quotaOf: (account) => readQuota(redis, keys, account),

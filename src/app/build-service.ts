@@ -1,3 +1,4 @@
+import type { LaneLimit } from '../feeds/lane.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { createOrganizations } from '../service/pacing/organizations.ts'
 import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
@@ -8,8 +9,10 @@ import type { Shared } from './shared.ts'
 
 export interface Service {
   client(account: string): ServiceClient
-  /** The limit that an account's requests of a tier count against: its name, and requests per second. */
-  limit(account: string, tier: Tier): { lane: string; perSecond: number }
+  /** The limit that an account's requests of a tier count against. */
+  limit(account: string, tier: Tier): LaneLimit
+  /** Grows whenever an organization becomes known: limits are others from then on. */
+  limitsVersion(): number
   close(): Promise<void>
 }
 
@@ -54,13 +57,16 @@ export function buildService(shared: Shared): Service {
     if (!found) throw new Error(`no client for account ${account}`)
     return found
   }
-  function limit(account: string, tier: Tier): { lane: string; perSecond: number } {
+  function limit(account: string, tier: Tier): LaneLimit {
     const lane = organizations.laneOf(account, tier)
-    return { lane: `${lane.organization} ${tier}`, perSecond: organizations.limitOf(lane) }
+    const { organization } = lane
+    const id = `${organization}.${tier}`
+    const [perSecond, share] = [organizations.limitOf(lane), organizations.shareOf(lane)]
+    return { id, organization, tier, perSecond, share }
   }
   async function close(): Promise<void> {
     turns.close()
     await Promise.all([...clients.values()].map((one) => one.close()))
   }
-  return { client, limit, close }
+  return { client, limit, limitsVersion: () => organizations.version(), close }
 }

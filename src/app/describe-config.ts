@@ -1,3 +1,4 @@
+import { findOutlooks } from '../config/lane-outlook.ts'
 import type { Config } from '../config/config.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../runtime/sealed-secret.ts'
@@ -16,11 +17,14 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
   metrics.configHash.set(hashOfAll(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  for (const { name, everyMs, lagObjectiveMs, sweep, audit } of config.feeds) {
+  for (const { feeds, intervalMs } of findOutlooks(config.accounts, config.feeds)) {
+    for (const { name, everyMs = intervalMs } of feeds)
+      metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
+  }
+  for (const { name, lagObjectiveMs, sweep, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
     if (sweep?.everyMs !== undefined)
       metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
-    metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
     metrics.feedLagObjectiveSeconds.set({ feed: name }, lagObjectiveMs / 1000)
   }
   for (const sink of config.canary?.sinks ?? []) {

@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import { ConfigError, formatMistake } from '../config/config-error.ts'
+import { findOutlooks, type LaneOutlook } from '../config/lane-outlook.ts'
 import type { Config, SinkConfig } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { systemClock } from '../runtime/clock.ts'
@@ -91,12 +92,13 @@ function summaryOf(config: Config): Record<string, unknown> {
   const { accounts, sinks, route, notices, canary } = config
   return {
     accounts: accounts.map(({ name, baseUrl, limits }) => ({ name, base_url: baseUrl, limits })),
-    feeds: boundedFeeds(config).map(({ feed, bounds }) => ({
+    feeds: boundedFeeds(config).map(({ feed, bounds, lane }) => ({
       name: feed.name,
       account: feed.account,
       type: feed.type,
       ...askedJson(feed),
-      every_seconds: feed.everyMs / 1000,
+      every_seconds: intervalsOf({ feed, bounds, lane }).intervalMs / 1000,
+      longest_seconds: intervalsOf({ feed, bounds, lane }).longestMs / 1000,
       detail: feed.detail,
       found_within_seconds: bounds ? bounds.soonMs / 1000 : null,
       whole_within_seconds: bounds ? bounds.wholeMs / 1000 : null,
@@ -140,21 +142,43 @@ function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): str
   ]
 }
 
-type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'>
+type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'> & { lane: LaneOutlook | undefined }
 
 /** As if each feed showed what most do, and no service filtered by match time: only Redis knows better. */
 function boundedFeeds(config: Config): BoundedFeed[] {
+  const outlooks = findOutlooks(config.accounts, config.feeds)
+  const lanes = new Map(outlooks.flatMap((lane) => lane.feeds.map((feed) => [feed, lane] as const)))
   return withBounds(
-    config.feeds.map((feed) => ({ feed, state: undefined })),
+    config.feeds.map((feed) => ({ feed, state: undefined, lane: lanes.get(feed) })),
     config,
   )
 }
 
-function feedLines({ feed, bounds }: BoundedFeed): string[] {
-  const { name, account, everyMs, detail } = feed
+/** How often a feed is read: as often as it says, or as the limit allows. */
+function intervalsOf({ feed, lane }: BoundedFeed): { intervalMs: number; longestMs: number } {
+  const { everyMs, longestMs = Infinity } = feed
+  if (everyMs !== undefined || !lane) {
+    return { intervalMs: everyMs ?? 0, longestMs: everyMs ?? 0 }
+  }
+  const statedMs = lane.areStatedKept ? longestMs : Infinity
+  return {
+    intervalMs: Math.min(lane.intervalMs, statedMs),
+    longestMs: Math.min(lane.longestMs, statedMs),
+  }
+}
+
+function pollsInWords(bounded: BoundedFeed): string {
+  const { intervalMs, longestMs } = intervalsOf(bounded)
+  if (bounded.feed.everyMs !== undefined) return `every ${spanInWords(intervalMs)}`
+  return `read about every ${spanInWords(intervalMs)}, after ${spanInWords(longestMs)} at the latest`
+}
+
+function feedLines(bounded: BoundedFeed): string[] {
+  const { feed, bounds } = bounded
+  const { name, account, detail } = feed
   const requests = 'one or two requests of the basic tier each'
   return [
-    `  ${name}: ${feedInWords(feed)}, account ${account}, every ${spanInWords(everyMs)}`,
+    `  ${name}: ${feedInWords(feed)}, account ${account}, ${pollsInWords(bounded)}`,
     ...(bounds ? [`    ${boundsInWords(feed, bounds)}`] : []),
     ...(detail.length > 0 ? [`    full events of ${detail.join(', ')}: ${requests}`] : []),
   ]

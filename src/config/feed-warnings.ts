@@ -5,9 +5,15 @@ import type { Finding } from '../runtime/config-section.ts'
 import { spanInWords } from '../runtime/span-in-words.ts'
 import type { AccountConfig, Tier } from '../service/config.ts'
 import type { Config } from './config.ts'
+import { findOutlooks } from './lane-outlook.ts'
 
 export function feedWarnings(config: Config): Finding[] {
-  return [...budgetWarnings(config), ...pairWarnings(config), ...legacyWarnings(config)]
+  return [
+    ...budgetWarnings(config),
+    ...objectiveWarnings(config),
+    ...pairWarnings(config),
+    ...legacyWarnings(config),
+  ]
 }
 
 const tiers: Tier[] = ['search', 'basic']
@@ -29,11 +35,29 @@ interface PolledTier {
   polled: FeedConfig[]
 }
 
+/** Intervals that operators state are kept where all of them fit, and none where they do not. */
+function objectiveWarnings({ accounts, feeds }: Config): Finding[] {
+  return findOutlooks(accounts, feeds).flatMap((lane) => {
+    if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
+      return []
+    const needed = `the stated every and lag_objective of its feeds take ${lane.neededPerSecond.toFixed(2)} requests per second`
+    const given = `more than the ${lane.perSecond.toFixed(2)} that feeds may use`
+    const instead = `none of them is kept; each feed is read at the latest after ${spanInWords(lane.longestMs)}`
+    return [
+      {
+        path: ['accounts', lane.account, 'limits', lane.tier],
+        problem: `${needed}, ${given}: ${instead}`,
+        remedy: 'remove every, or raise it, or the limit if the service allows it',
+      },
+    ]
+  })
+}
+
 /** Each poll is at least one request; what the polls leave is there for sweeps. */
 function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
   const limit = account.limits[tier]
-  const perSecond = polled.reduce((sum, { everyMs }) => sum + 1000 / everyMs, 0)
+  const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
   if (perSecond > limit) {
     const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
     return [
@@ -44,7 +68,9 @@ function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
       },
     ]
   }
-  const problem = sweepProblem(polled, limit - perSecond)
+  const isRuled = polled.some(({ everyMs }) => everyMs === undefined)
+  const used = isRuled ? Math.max(perSecond, limit * account.feedShare) : perSecond
+  const problem = sweepProblem(polled, limit - used)
   if (problem === undefined) return rareRescans(polled, { path, limit })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
   return [{ path, problem, remedy }]

@@ -10,6 +10,7 @@ import type { Mistake } from './config-error.ts'
 import { configHash } from './config-hash.ts'
 import type { Config } from './config.ts'
 import type { Environment } from './environment.ts'
+import { withObjectives } from './lane-outlook.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
@@ -52,15 +53,17 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
 
 function configOf(file: z.output<typeof configFile>): Config {
   const [onlyAccount = ''] = Object.keys(file.accounts)
+  const accounts = Object.entries(file.accounts).map(([name, account]) => ({ name, ...account }))
+  const feeds = Object.entries(file.feeds).map(([name, feed]) => ({
+    name,
+    ...feed,
+    account: feed.account ?? onlyAccount,
+  }))
   return {
     redis: file.redis,
     http: file.http,
-    accounts: Object.entries(file.accounts).map(([name, account]) => ({ name, ...account })),
-    feeds: Object.entries(file.feeds).map(([name, feed]) => ({
-      name,
-      ...feed,
-      account: feed.account ?? onlyAccount,
-    })),
+    accounts,
+    feeds: withObjectives(accounts, feeds),
     sinks: Object.entries(file.sinks).map(([name, sink]) => ({ name, ...sink })),
     route: file.route,
     timeIntervals: file.time_intervals ?? {},

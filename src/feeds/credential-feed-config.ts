@@ -89,6 +89,7 @@ const watchedKeys = {
   severity,
   dedupe,
   ...commonKeys,
+  every: duration('The longest time between polls.', '5s').prefault('60s'),
   tier: tierKey('basic'),
   sweep: fullSweep('24h'),
   ...foreignKeys({

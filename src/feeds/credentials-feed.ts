@@ -105,7 +105,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
  * the interval of sweeps, which it replaces.
  */
 export function fullReadingMs(
-  { everyMs, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
+  { everyMs = 0, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
   pages: number,
 ): number {
   return Math.min(pages * everyMs, Math.max(everyMs, sweep?.everyMs ?? 86_400_000))

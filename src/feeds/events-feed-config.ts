@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isKnownSeverity, severities } from '../events/severity.ts'
 import {
+  duration,
   flag,
   list,
   messageFor,
@@ -15,7 +16,7 @@ import {
 import { foreignKeys, section } from '../runtime/config-section.ts'
 import {
   commonKeys,
-  commonOf,
+  ruledOf,
   labelNames,
   tierKey,
   windowSweep,
@@ -99,6 +100,10 @@ const ofOtherFeeds = {
 const watchedKeys = {
   filters,
   ...commonKeys,
+  every: duration(
+    'The longest time between polls, where the budget allows it. Default: as often as the limit allows.',
+    '5s',
+  ).optional(),
   tier: tierKey('search'),
   sweep: windowSweep(),
   detail: detailKey,
@@ -108,7 +113,7 @@ const watchedKeys = {
 type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
 
 function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 'type'> {
-  return { filters: file.filters, ...commonOf(file), sweep: file.sweep, detail: file.detail }
+  return { filters: file.filters, ...ruledOf(file), sweep: file.sweep, detail: file.detail }
 }
 
 /** The events of an identifier group. */

@@ -33,10 +33,9 @@ const audit = section(
 /** The keys of every feed but for `tier`. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
-  every: duration('The longest time between polls.', '5s').prefault('60s'),
   audit: orFalse(audit, '{every: 24h, back: 7d}', false),
   lag_objective: duration(
-    'How far behind it may fall. Default: the larger of 3 × every and 5m.',
+    'How far behind it may fall. Default: the larger of 5m and 3 × the interval that the limit allows, or every.',
   ).optional(),
   start: duration('How far back the very first poll begins.').prefault('24h'),
   backlog: word(
@@ -65,12 +64,40 @@ export function tierKey(usual: Tier): z.ZodType<Tier> {
 }
 
 type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
+type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'sweep' | 'everyMs'>
 
-export function commonOf(file: CommonFile): Omit<Written<FeedCommon>, 'detail' | 'sweep'> {
+/** Of a feed that is read by rate: `every` and `lag_objective` bound its interval where they fit the budget. */
+export function ruledOf(
+  file: CommonFile & { every?: number | undefined },
+): CommonParts & { everyMs: undefined } {
+  const stated = [file.every, file.lag_objective].filter((ms) => ms !== undefined)
+  return {
+    ...partsOf(file),
+    everyMs: undefined,
+    longestMs: stated.length > 0 ? Math.min(...stated) : undefined,
+    // without any, the budget decides (lag-objectives.ts)
+    lagObjectiveMs:
+      file.lag_objective ??
+      (file.every === undefined ? 0 : Math.max(3 * file.every, leastObjectiveMs)),
+  }
+}
+
+/** Of a feed that keeps its interval. */
+export function commonOf(file: CommonFile & { every: number }): CommonParts & { everyMs: number } {
+  return {
+    ...partsOf(file),
+    everyMs: file.every,
+    longestMs: undefined,
+    lagObjectiveMs: file.lag_objective ?? Math.max(3 * file.every, leastObjectiveMs),
+  }
+}
+
+/** No default of `lag_objective` is shorter. */
+export const leastObjectiveMs = 5 * 60_000
+
+function partsOf(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
   return {
     account: file.account,
-    everyMs: file.every,
-    lagObjectiveMs: file.lag_objective ?? Math.max(3 * file.every, 5 * 60_000),
     startMs: file.start,
     backlog: file.backlog,
     tier: file.tier,

@@ -18,7 +18,10 @@ export type FeedConfig =
 export interface FeedCommon {
   name: string
   account: string
-  everyMs: number
+  /** The interval of feeds that keep one; undefined of those that are read by rate (next-feed.ts). */
+  everyMs: number | undefined
+  /** Of feeds that are read by rate, the longest interval that the operator states, if any. */
+  longestMs: number | undefined
   lagObjectiveMs: number
   /** How far back the very first poll begins. */
   startMs: number
@@ -66,6 +69,7 @@ export interface IdentifierEventsFeedConfig extends WatchedEvents {
 }
 
 interface WatchedEvents extends FeedCommon {
+  everyMs: undefined
   filters: FeedFilters
 }
 
@@ -90,6 +94,7 @@ export interface TenantCredentialsFeedConfig extends LeakedCredentials {
 }
 
 interface LeakedCredentials extends FeedCommon {
+  everyMs: number
   /** Of all its credentials: the API gives them none. */
   severity: string
   /** undefined: every source of a pair counts as another credential. */
@@ -107,6 +112,7 @@ export interface CredentialSearchFeedConfig extends LeakedCredentials {
 /** What a global search for events finds; every page costs quota. */
 export interface EventSearchFeedConfig extends FeedCommon {
   type: 'event_search'
+  everyMs: number
   query: EventSearchQuery
   filters: EventSearchFilters
   /** As of a credential search. */
@@ -121,6 +127,7 @@ export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentia
 /** What the legacy search finds, deprecated by the service; every page costs quota. */
 export interface LegacySearchFeedConfig extends FeedCommon {
   type: 'legacy_search'
+  everyMs: number
   /** Lucene query syntax. */
   query: string
   filters: LegacyFilters
@@ -143,6 +150,7 @@ export type LegacyFilters = Pick<
 /** Threat-flow reports, by the requests that have them made. */
 export interface ReportsFeedConfig extends FeedCommon {
   type: 'reports'
+  everyMs: number
   requests: string[]
   severity: string
   /** How long a report may be in the making before that is told. */

@@ -45,6 +45,8 @@ export interface FeedPlace {
   watchedSeconds: number
   /** New events since the feed was last read to its end. */
   sinceRead: number
+  /** When something of it changed last, ms: of two replicas, whose word counts. */
+  notedAtMs: number
 }
 
 /** What is known of all feeds of a lane together; forgets over twelve hours. */
@@ -91,6 +93,7 @@ export function newPlace(): FeedPlace {
     urgent: 0,
     watchedSeconds: 0,
     sinceRead: 0,
+    notedAtMs: 0,
   }
 }
 
@@ -188,12 +191,38 @@ function longestIntervals(
   return { usualMs, areStatedKept: fitsBudget(stated, perSecond, usualMs) }
 }
 
+/** What the feeds of a lane may expect, as far as the configuration tells. */
+export interface Outlook {
+  /** How often a feed is read if all show as much, ms; who shows more is read more often. */
+  intervalMs: number
+  /** After how long a feed is read at the latest, ms, while the service answers. */
+  longestMs: number
+  /** Whether the intervals that operators state fit the budget; where not, none of them is kept. */
+  areStatedKept: boolean
+  /** Requests a second that the stated intervals take, those of the other feeds included. */
+  neededPerSecond: number
+}
+
+export function expectIntervals(feeds: readonly RuledFeed[], budget: Budget): Outlook {
+  const candidates = feeds.map((feed) => ({ feed, place: newPlace() }))
+  const { usualMs, areStatedKept } = longestIntervals(candidates, budget, 0)
+  return {
+    intervalMs: Math.max(budget.floorMs, usualMs / ceilingFactor),
+    longestMs: usualMs,
+    areStatedKept,
+    neededPerSecond: neededPerSecond(feeds, usualMs),
+  }
+}
+
 /** Whether so many requests a second carry all intervals that are stated, with `usualMs` for the others. */
 function fitsBudget(feeds: readonly RuledFeed[], perSecond: number, usualMs: number): boolean {
-  const needed = feeds.reduce((sum, { everyMs, longestMs = usualMs }) => {
+  return neededPerSecond(feeds, usualMs) <= perSecond
+}
+
+function neededPerSecond(feeds: readonly RuledFeed[], usualMs: number): number {
+  return feeds.reduce((sum, { everyMs, longestMs = usualMs }) => {
     return sum + 1000 / (everyMs ?? Math.min(longestMs, usualMs))
   }, 0)
-  return needed <= perSecond
 }
 
 function dueAt(

@@ -1,24 +1,26 @@
 import { defaultTimings, type Timings } from '../runtime/timings.ts'
-import type { PolledFeed } from './polled-feed.ts'
 import type { PollOutcome } from './poller.ts'
 
-/** When a feed polls again after a turn, wall clock ms. `failures`: in a row, this one included. */
+/**
+ * Until when a feed is left alone after a run, wall clock ms. `failures`: in a row, this one included. When a
+ * feed that was read is read again, the rule decides (next-feed.ts).
+ */
 export function nextPollMs(
-  { everyMs }: Pick<PolledFeed, 'everyMs'>,
   outcome: PollOutcome,
-  { startedMs, nowMs, failures }: { startedMs: number; nowMs: number; failures: number },
+  { nowMs, failures }: { nowMs: number; failures: number },
   timings: Timings = defaultTimings,
 ): number {
   switch (outcome.status) {
     case 'more':
     case 'stopped':
+    case 'caught_up':
       return nowMs
     case 'superseded':
-      return nowMs + Math.min(everyMs, timings.supersededLookMs)
+      return nowMs + timings.supersededLookMs
     case 'full':
-      return nowMs + Math.min(everyMs, timings.fullLookMs)
+      return nowMs + timings.fullLookMs
     case 'paused':
-      return nowMs + Math.min(everyMs, timings.pausedLookMs)
+      return nowMs + timings.pausedLookMs
     case 'quota':
     case 'refused':
       return nowMs + timings.notDueLookMs
@@ -27,8 +29,6 @@ export function nextPollMs(
         nowMs + 1_000,
         Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
       )
-    case 'caught_up':
-      return Math.max(nowMs, startedMs + everyMs)
     case 'failed':
       return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures, timings))
   }

@@ -2,6 +2,7 @@
  * Reads one feed for one turn: page after page while there is more, each taken in exactly once before
  * the next is asked for. A failure leaves the cursor where it was. It never sends anything.
  */
+import { severityRank } from '../events/severity.ts'
 import type { ThreatEvent } from '../events/threat-event.ts'
 import { acceptPage, type Page, type RoutedEvent } from '../intake/intake.ts'
 import type { Book } from '../ledger/book.ts'
@@ -23,10 +24,10 @@ import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
 import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
 import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
-import { fingerprintOf, tailDueMs, walkFor } from './walk.ts'
+import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './walk.ts'
 
-/** Pages a turn, so that one long backlog does not hold a job for ever. */
-const pagesPerTurn = 50
+/** Pages a run, so that one long backlog does not hold a lane for ever. */
+const pagesPerRun = 50
 
 /** Why nothing is asked just now. */
 type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
@@ -47,6 +48,22 @@ export interface TurnAsked {
   signal: AbortSignal
   /** Since when the turn is owed, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
+  /** The slot of a page's request has come. */
+  onSlot?: (() => void) | undefined
+  /** A page was taken in. */
+  onPage?: ((page: TakenPage) => void) | undefined
+  /** Whether the run goes on with the next page, after so many; left out: it does. */
+  goesOn?: ((pages: number) => Promise<boolean>) | undefined
+}
+
+/** A page of a tail that was taken in, as the polling rule counts it. */
+export interface TakenPage {
+  newEvents: number
+  /** Of the new ones, those that are critical or high, or of unknown severity. */
+  urgentEvents: number
+  hasMore: boolean
+  /** What the feed's first walk found. */
+  isBacklog: boolean
 }
 
 export interface PollerOptions {
@@ -83,10 +100,8 @@ export interface PollerOptions {
 }
 
 /** One turn of one feed at the service. */
-export interface PollTurn {
+export interface PollTurn extends TurnAsked {
   feed: PolledFeed
-  kind: 'feed' | 'sweep'
-  signal: AbortSignal
   dueSinceMs: number
   /** Cursors that the service refused in this turn. */
   refusals: { count: number }
@@ -95,10 +110,11 @@ export interface PollTurn {
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger, metrics } = options
   return {
-    async pollOnce(feed, { kind, signal, dueSinceMs = clock.now() }) {
+    async pollOnce(feed, asked) {
+      const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
         const refusals = { count: 0 }
-        return await pollPages(options, { feed, kind, signal, dueSinceMs, refusals })
+        return await pollPages(options, { ...asked, feed, dueSinceMs, refusals })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (!(error instanceof ServiceError)) throw error
@@ -121,10 +137,11 @@ function describeCause({ reason, status, fault }: ServiceError): string {
 
 async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOutcome> {
   let { dueSinceMs } = turn
-  for (let page = 0; page < pagesPerTurn; page += 1) {
+  for (let page = 0; page < pagesPerRun; page += 1) {
     if (turn.signal.aborted) return { status: 'stopped' }
     const outcome = await pollPage(options, { ...turn, dueSinceMs }, page)
     if (outcome.status !== 'more') return outcome
+    if (turn.goesOn && !(await turn.goesOn(page + 1))) return outcome
     dueSinceMs = options.clock.now() // others that are due meanwhile have waited longer
   }
   return { status: 'more' }
@@ -163,9 +180,19 @@ async function pollPage(
   await options.queue(feed.account, accepted.made)
   if (accepted.isBrokenOff) return { status: 'more' } // as where it is stale
   await doubtMatchTime(options, turn, state, { ...accepted, walk: page.walk })
-  if (hasMore && !accepted.isEnded) return { status: 'more' }
   // short rescans end often: the turn goes on with the longer ones
-  return { status: place && !isWholeScan(place, page) ? 'more' : 'caught_up' }
+  const isMore = (hasMore && !accepted.isEnded) || (place && !isWholeScan(place, page))
+  turn.onPage?.({
+    newEvents: accepted.newEvents.length,
+    urgentEvents: accepted.newEvents.filter(isUrgent).length,
+    hasMore: isMore === true,
+    isBacklog: state.isBackfilling || isReadAnew(feed, state),
+  })
+  return { status: isMore ? 'more' : 'caught_up' }
+}
+
+function isUrgent({ event }: RoutedEvent): boolean {
+  return severityRank(event.severity) >= severityRank('high')
 }
 
 function nextOfTail(
@@ -234,12 +261,12 @@ async function obstacleTo(
 /** Whether the next page would use what the feed must leave of the quota. */
 async function isTooCostly(
   { client, quotaOf, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs }: PollTurn,
+  { feed, kind, signal, dueSinceMs, onSlot }: PollTurn,
   walk: Walk,
 ): Promise<boolean> {
   const nowMs = clock.now()
   if (!isReserveReached(feed, await quotaOf?.(feed.account), nowMs)) return false
-  const turn = { kind, name: feed.name, dueSinceMs }
+  const turn = { kind, name: feed.name, dueSinceMs, onSlot }
   const request = { client: client(feed.account), walk, turn, signal, nowMs }
   return !(await typeOf(feed).isFree?.(request))
 }

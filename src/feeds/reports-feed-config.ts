@@ -57,6 +57,7 @@ export const reportsFeedConfig = section(
   timeoutMs: file.timeout,
   account: file.account,
   everyMs: file.every,
+  longestMs: undefined,
   lagObjectiveMs: Math.max(3 * file.every, 5 * 60_000),
   startMs: 0,
   backlog: 'send',

@@ -160,6 +160,18 @@ export function positiveNumber(describe: string): z.ZodType<number> {
   }).meta({ description: describe })
 }
 
+/** A part of something: above 0, and 1 at most. */
+export function share(describe: string): z.ZodType<number> {
+  const remedy = 'write a number above 0 and up to 1, such as 0.7'
+  const number = z.number().meta({ exclusiveMinimum: 0, maximum: 1 })
+  const either = z.union([number, placeholder], wrongKind('a number', remedy))
+  return parsed(either, (input) => {
+    const value = numberIn(input)
+    if (value === undefined) return refusal('not a number', remedy)
+    return value > 0 && value <= 1 ? value : refusal('not a share', remedy)
+  }).meta({ description: describe })
+}
+
 function numberIn(input: number | string): number | undefined {
   if (typeof input === 'number') return input
   return /^-?\d+(\.\d+)?$/.test(input.trim()) ? Number(input) : undefined

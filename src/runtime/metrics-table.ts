@@ -97,7 +97,10 @@ export const metricTable = {
     'sparse',
   ),
   feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
-  feed_poll_interval_seconds: gauge('The configured every.', feed),
+  feed_poll_interval_seconds: gauge(
+    'The interval that the feed is given; at first the expected one.',
+    feed,
+  ),
 
   api_requests_total: counter(
     'Requests to the service, by status code.',

@@ -19,7 +19,7 @@ export interface Timings {
   groupsMs: number
   reliefMs: number
   accountsMs: number
-  feedJobsMs: number
+  lanesMs: number
   /** What metrics and self-alerts show; a long pass is followed by a longer pause, see build-state.ts. */
   stateMs: number
   /** Audits, ledger audits, retention and self-alerts: how often each looks whether it is due. */
@@ -32,6 +32,10 @@ export interface Timings {
   /** What is due for a sink that the configuration does not have is left alone for so long. */
   orphanGraceMs: number
 
+  /** For how long a replica reads a lane before it gives it back. */
+  laneTurnMs: number
+  /** No feed is polled again sooner. */
+  pollFloorMs: number
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
   /** When a feed looks again that is not due, paused, without room in Redis, or another configuration's. */
@@ -68,7 +72,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   groupsMs: 1_000,
   reliefMs: 5_000,
   accountsMs: 5_000,
-  feedJobsMs: 10_000,
+  lanesMs: 10_000,
   stateMs: 5_000,
   housekeepingMs: 15_000,
 
@@ -76,6 +80,8 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   claimLeaseMs: 10_000,
   orphanGraceMs: 3_000,
 
+  laneTurnMs: 30_000,
+  pollFloorMs: 5_000,
   pollBackoffMs: 5_000,
   notDueLookMs: 15_000,
   pausedLookMs: 5_000,

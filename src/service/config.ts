@@ -2,6 +2,7 @@ import {
   list,
   positiveNumber,
   refusal,
+  share,
   text,
   textField,
   wholeNumber,
@@ -32,6 +33,8 @@ export interface AccountConfig {
   organizationId: number | undefined
   /** Requests per second and organization. */
   limits: Record<Tier, number>
+  /** The part of a limit that feeds use, but for rescans and full events. */
+  feedShare: number
   /** URL of an HTTP proxy; may hold a password. */
   proxy: Secret | undefined
   /** PEM file of further certificate authorities. */
@@ -48,6 +51,9 @@ const limits = section(
   {
     search: positiveNumber('Requests per second to the search endpoints.').prefault(1),
     basic: positiveNumber('Requests per second to all other endpoints.').prefault(4),
+    share: share(
+      'The part of each that feeds use; the rest is for rescans, full events, commands and other programs.',
+    ).prefault(0.7),
   },
   { describe: 'Requests per second of the organization, shared by every replica.' },
 ).prefault({})
@@ -102,6 +108,7 @@ export const accountConfig = section(
   tenantId: file.tenant_id,
   organizationId: file.organization_id,
   limits: { search: file.limits.search, basic: file.limits.basic },
+  feedShare: file.limits.share,
   proxy: secretIn(file, 'proxy'),
   caFile: file.ca_file,
   linkHosts: file.link_hosts ?? [],

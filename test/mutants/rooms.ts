@@ -9,7 +9,7 @@ import { join, matchesGlob } from 'node:path'
 const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
   feeds: {
     files: ['src/feeds/*.ts', 'src/intake/*.ts'],
-    but: ['src/feeds/*config*.ts', 'src/feeds/{feed-jobs,item-problem}.ts'],
+    but: ['src/feeds/*config*.ts', 'src/feeds/{lanes,item-problem}.ts'],
   },
   ledger: { files: ['src/ledger/*.ts', 'src/store/*.ts'], but: ['src/ledger/config.ts'] },
   scripts: { files: ['src/redis/scripts/**/*.lua'], but: [] },

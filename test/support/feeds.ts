@@ -13,11 +13,12 @@ import type {
 import type { Polled } from '../../src/feeds/polled-feed.ts'
 import type { FeedState, ScanState } from '../../src/ledger/feed-state.ts'
 
-const common: FeedCommon & { scope: string } = {
+const common: FeedCommon & { scope: string; everyMs: number } = {
   name: 'brand',
   account: 'main',
   scope: 'https://api.example.com 42',
   everyMs: 60_000,
+  longestMs: undefined,
   lagObjectiveMs: 300_000,
   startMs: 86_400_000,
   backlog: 'summarise',
@@ -28,25 +29,28 @@ const common: FeedCommon & { scope: string } = {
   sweep: { everyMs: 3_600_000, backMs: 604_800_000 },
 }
 
+/** Of feeds that are read by rate. */
+const watched = { ...common, everyMs: undefined, longestMs: 60_000 }
+
 const pairs = { by: ['identity', 'secret', 'domain'], forMs: 180 * 86_400_000 } as const
 
 /** A feed with every default but no full events; say only what the test is about. */
 export function aFeed(overrides: Partial<Polled<EventsFeedConfig>> = {}): Polled<EventsFeedConfig> {
-  return { ...common, type: 'events', identifierGroup: 1042, filters: {}, ...overrides }
+  return { ...watched, type: 'events', identifierGroup: 1042, filters: {}, ...overrides }
 }
 
 /** A feed of all events of the tenant, likewise. */
 export function aTenantFeed(
   overrides: Partial<Polled<TenantEventsFeedConfig>> = {},
 ): Polled<TenantEventsFeedConfig> {
-  return { ...common, type: 'tenant_events', filters: {}, ...overrides }
+  return { ...watched, type: 'tenant_events', filters: {}, ...overrides }
 }
 
 /** A feed of an identifier's events, likewise. */
 export function anIdentifierFeed(
   overrides: Partial<Polled<IdentifierEventsFeedConfig>> = {},
 ): Polled<IdentifierEventsFeedConfig> {
-  return { ...common, type: 'identifier_events', identifier: 77, filters: {}, ...overrides }
+  return { ...watched, type: 'identifier_events', identifier: 77, filters: {}, ...overrides }
 }
 
 /** A feed of an identifier's leaked credentials, likewise. */

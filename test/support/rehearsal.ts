@@ -1,6 +1,7 @@
 /** Any number of replicas of the whole daemon in this process, and what a rehearsal waits for. */
 import { createApp, type App } from '../../src/app.ts'
 import { parseConfig, type LoadedConfig } from '../../src/config/load.ts'
+import type { FeedConfig } from '../../src/feeds/config.ts'
 import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
 import type { Logger } from '../../src/runtime/logger.ts'
@@ -21,7 +22,9 @@ export const shortTimings: Timings = {
   silencesMs: 500,
   groupsMs: 100,
   reliefMs: 500,
-  feedJobsMs: 2_000,
+  lanesMs: 2_000,
+  laneTurnMs: 3_000,
+  pollFloorMs: 200,
   housekeepingMs: 1_000,
   stateMs: 500,
   upgradeMs: 200,
@@ -54,11 +57,16 @@ export function aReplica(yaml: string, logger: Logger = silent, clock: Clock = s
 /** Its feeds are polled and swept ten times as often as it says, and than any configuration may ask for. */
 export function hurriedConfig(yaml: string): LoadedConfig {
   const loaded = parseConfig(yaml, { file: 'test.yaml', env: {} })
-  const feeds = loaded.config.feeds.map((feed) => ({
-    ...feed,
-    everyMs: feed.everyMs / 10,
-    ...(feed.sweep?.everyMs && { sweep: { ...feed.sweep, everyMs: feed.sweep.everyMs / 10 } }),
-  }))
+  const feeds = loaded.config.feeds.map((feed): FeedConfig => {
+    const { longestMs, sweep } = feed
+    const sooner = {
+      longestMs: longestMs && longestMs / 10,
+      sweep: sweep?.everyMs ? { ...sweep, everyMs: sweep.everyMs / 10 } : sweep,
+    }
+    return feed.everyMs === undefined
+      ? { ...feed, ...sooner }
+      : { ...feed, ...sooner, everyMs: feed.everyMs / 10 }
+  })
   return { ...loaded, config: { ...loaded.config, feeds } }
 }
 

@@ -29,6 +29,7 @@ export function anAccount(given: Partial<AccountConfig> = {}): AccountConfig {
     apiKey: secretFromText(testKey),
     tenantId: undefined,
     organizationId: undefined,
+    feedShare: 0.7,
     limits: { search: 50, basic: 50 },
     proxy: undefined,
     caFile: undefined,

@@ -7,7 +7,11 @@
 
 local own, base = KEYS[1], KEYS[2]
 local stop = now + tonumber(ARGV[1]) * 1000
-stop = math.max(stop, believable(redis.call('HGET', own, 'pause'), 0))
+local before = believable(redis.call('HGET', own, 'pause'), 0)
+if before <= now then
+  redis.call('HINCRBY', own, 'pauses', 1) -- one for all answers 429 that come while it is closed
+end
+stop = math.max(stop, before)
 redis.call('HSET', own, 'pause', micros(stop))
 keep(own)
 if own ~= base then

@@ -13,6 +13,8 @@ export interface Turn {
   name: string
   /** Wall clock ms since when the request is owed. */
   dueSinceMs: number
+  /** Its slot has come: the request goes out now. */
+  onSlot?: (() => void) | undefined
 }
 
 /** One slot in so many goes to each kind that gives way to feeds, however many feeds are due. */

@@ -66,6 +66,7 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
     const nowMs = clock.monotonic()
     recent = [...recent, chosen.kind].slice(1 - leastShare)
     usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
+    chosen.onSlot?.()
     chosen.taken.resolve({ slotAtMs, waitedMs: nowMs - chosen.sinceMs })
   }
 

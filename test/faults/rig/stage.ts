@@ -70,7 +70,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const redis = store.client
   const keys = createKeys('tocsin')
   const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
-  const recovery = watchRecovery(book, [`${keys.queuePrefix}:feeds`])
+  const recovery = watchRecovery(book, [`${keys.queuePrefix}:lanes`])
   return {
     random: createRandom(options.seed),
     sandbox,

@@ -33,10 +33,10 @@ const credentials = 'type: credentials, identifier: 77, severity: high'
 const search = 'type: credential_search, severity: low, query: { type: keyword, keyword: acme }'
 
 describe('sweeps that the polls leave no room for', () => {
-  // a poll a minute is 0.01667 requests per second
+  // feeds use 0.7 of the limit, whatever they are
   test('are told with both numbers and the place of the limit', () => {
     const hourly = `${events}, sweep: { every: 1h }`
-    const [warning, ...others] = load([hourly], { search: 0.018 }).warnings
+    const [warning, ...others] = load([hourly], { search: 0.004 }).warnings
     expect(others).toEqual([])
     expect(formatMistake(warning!)).toMatch(
       /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 4 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
@@ -45,14 +45,14 @@ describe('sweeps that the polls leave no room for', () => {
 
   test('are counted together, against the shortest of their intervals', () => {
     const both = [`${events}, sweep: { every: 1h }`, `${search}, every: 60s, sweep: { every: 30m }`]
-    expect(warningsOf(both, { search: 0.04 })).toEqual([
-      'accounts.main.limits.search: its sweeps get 24 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
+    expect(warningsOf(both, { search: 0.03 })).toEqual([
+      'accounts.main.limits.search: its sweeps get 32 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
     ])
-    expect(warningsOf(both, { search: 0.045 })).toEqual([])
+    expect(warningsOf(both, { search: 0.04 })).toEqual([])
   })
 
   test('are no matter where they are switched off, rare, or of another tier', () => {
-    const budget = { search: 0.018 }
+    const budget = { search: 0.004 }
     expect(warningsOf([`${events}, sweep: false`], budget)).toEqual([])
     expect(warningsOf([`${events}, sweep: { every: 3h }`], budget)).toEqual([])
     expect(warningsOf([`${events}, tier: basic`], budget)).toEqual([])
@@ -61,7 +61,7 @@ describe('sweeps that the polls leave no room for', () => {
   })
 
   test('without an interval of their own they come as often as the limit allows; over a day is told', () => {
-    const feeds = (count: number): string[] => Array<string>(count).fill(`${events}, every: 10m`)
+    const feeds = (count: number): string[] => Array<string>(count).fill(events)
     expect(warningsOf(feeds(40))).toEqual([])
     expect(warningsOf(feeds(50))).toEqual([
       'accounts.main.limits.search: at 1000 events a week and feed, the whole sweep.back of its 50 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
@@ -70,7 +70,7 @@ describe('sweeps that the polls leave no room for', () => {
   })
 
   test('are not told of where the polls alone are too many', () => {
-    expect(warningsOf([events], { search: 0.01 })).toEqual([
+    expect(warningsOf([`${search}, every: 60s`], { search: 0.01 })).toEqual([
       'accounts.main.limits.search: its feeds ask for 0.02 requests per second, more than the 0.01 of the tier search',
     ])
   })
@@ -106,6 +106,29 @@ describe('sweeps that the polls leave no room for', () => {
       ),
       { numRuns: 60 },
     )
+  })
+})
+
+describe('intervals that operators state', () => {
+  test('are kept where all of them fit what feeds may use, and none where they do not', () => {
+    const hurried = `${events}, every: 10s`
+    expect(warningsOf(Array<string>(7).fill(hurried))).toEqual([])
+    expect(warningsOf(Array<string>(8).fill(hurried))).toEqual([
+      'accounts.main.limits.search: the stated every and lag_objective of its feeds take 0.80 requests per second, more than the 0.70 that feeds may use: none of them is kept; each feed is read at the latest after 17 s',
+    ])
+    const objective = Array<string>(8).fill(`${events}, lag_objective: 10s`)
+    expect(warningsOf(objective)).toHaveLength(1)
+  })
+
+  test('are objectives too; without any, the objective follows from the number of feeds, not below 5 min', () => {
+    const objectives = (feeds: readonly string[]): (number | undefined)[] =>
+      load(feeds)
+        .config.feeds.slice(0, 2)
+        .map(({ lagObjectiveMs }) => lagObjectiveMs / 1000)
+    expect(objectives([events, `${events}, every: 10m`])).toEqual([300, 1_800])
+    expect(objectives([`${events}, lag_objective: 20s`])).toEqual([20])
+    // 140 feeds at 0.7 requests a second: each after 200 s
+    expect(objectives(Array<string>(140).fill(events))).toEqual([600, 600])
   })
 })
 

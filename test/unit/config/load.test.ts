@@ -91,6 +91,7 @@ describe('what is left out has its default', () => {
       name: 'main',
       baseUrl: 'https://api.example.com',
       limits: { search: 1, basic: 4 },
+      feedShare: 0.7,
       tenantId: undefined,
       proxy: undefined,
     })
@@ -101,7 +102,8 @@ describe('what is left out has its default', () => {
         account: 'main',
         identifierGroup: 7,
         filters: {},
-        everyMs: 60_000,
+        everyMs: undefined,
+        longestMs: undefined,
         lagObjectiveMs: 300_000,
         startMs: 86_400_000,
         backlog: 'summarise',
@@ -132,7 +134,7 @@ test('units of durations, rates and sizes come out in one unit', () => {
     }),
   )
   expect(config.feeds[0]).toMatchObject({
-    everyMs: 43_200_000,
+    longestMs: 43_200_000,
     startMs: 5000,
     lagObjectiveMs: 172_800_000,
   })
@@ -412,7 +414,7 @@ describe('warnings', () => {
   test('feeds that ask for more than their tier allows', () => {
     const account = 'api_key: k\n    limits: { search: 0.15 }'
     expect(warningsOf({ account, feed: 'every: 5s' })).toEqual([
-      'accounts.main.limits.search: its feeds ask for 0.20 requests per second, more than the 0.15 of the tier search',
+      'accounts.main.limits.search: the stated every and lag_objective of its feeds take 0.20 requests per second, more than the 0.10 that feeds may use: none of them is kept; each feed is read at the latest after 14 s',
     ])
     expect(warningsOf({ account, feed: 'every: 10s' })).toEqual([])
     expect(warningsOf({ account, feed: 'every: 5s\n    tier: basic' })).toEqual([])

@@ -39,10 +39,11 @@ function feedOf(keys: string, env: Record<string, string> = {}): FeedConfig {
 describe('a feed that says only what it must has the defaults of its type', () => {
   const detail = ['high', 'critical']
   const sweep = { everyMs: undefined, backMs: 7 * day }
+  const unstated = { longestMs: undefined }
   test.each([
-    ['events', events, aFeed({ detail, sweep })],
-    ['tenant_events', tenantEvents, aTenantFeed({ detail, sweep })],
-    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, sweep })],
+    ['events', events, aFeed({ detail, sweep, ...unstated })],
+    ['tenant_events', tenantEvents, aTenantFeed({ detail, sweep, ...unstated })],
+    ['identifier_events', identifierEvents, anIdentifierFeed({ detail, sweep, ...unstated })],
     ['credentials', credentials, aCredentialFeed({ name: 'brand' })],
     ['tenant_credentials', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
     ['credential_search', search, aCredentialSearch({ name: 'brand' })],

@@ -156,7 +156,7 @@ describe('the fingerprint', () => {
     const base = aFeed({ filters: { severity: 'high', is_ignored: false } })
     const same = aFeed({
       filters: { is_ignored: false, severity: 'high' },
-      everyMs: 5_000,
+      longestMs: 5_000,
       labels: { team: 'x' },
       detail: ['high'],
     })

@@ -1,0 +1,100 @@
+/**
+ * What replicas hand over of a lane: the places of its feeds, its share after 429s and when it may send again.
+ * It stands in Redis beside the slots of its tier and holds no truth: without it, feeds count as average ones.
+ */
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import { newFleet, newPlace, type FeedPlace, type FleetPlace, type Share } from './next-feed.ts'
+
+export interface LaneState {
+  fleet: FleetPlace
+  share: Share | undefined
+  /** Pauses by 429 that the share knows of. */
+  pauses: number
+  /** When its feeds may send again, wall clock ms. */
+  freeAtMs: number
+}
+
+export interface StoredLane {
+  state: LaneState
+  /** By the feed's id. */
+  places: Map<string, FeedPlace>
+}
+
+/** Names a lane: the organization, and the tier of its requests. */
+export interface LaneName {
+  organization: string
+  tier: string
+}
+
+export function newLane(nowMs: number): StoredLane {
+  const state = { fleet: newFleet(nowMs), share: undefined, pauses: 0, freeAtMs: 0 }
+  return { state, places: new Map() }
+}
+
+const keptMs = 7 * 86_400_000
+
+function keyOf(keys: Keys, { organization, tier }: LaneName): string {
+  return keys.shared('lane', organization, tier)
+}
+
+/**
+ * Reads a lane. What a replica of another generation noted of waiting is left out: its configuration may have
+ * been the reason.
+ */
+export async function loadLane(
+  redis: Redis,
+  keys: Keys,
+  lane: LaneName,
+  given: { generation: number | undefined; nowMs: number },
+): Promise<StoredLane> {
+  const [fields, pauses] = await Promise.all([
+    redis.hgetall(keyOf(keys, lane)),
+    readPauses(redis, keys, lane),
+  ])
+  const { '': own, ...feeds } = fields
+  const state = parse<Partial<LaneState>>(own)
+  const places = new Map<string, FeedPlace>()
+  for (const [id, text] of Object.entries(feeds)) {
+    const { generation, ...known } = parse<Partial<StoredPlace>>(text)
+    const place = { ...newPlace(), ...known }
+    if (given.generation !== undefined && generation !== given.generation) {
+      place.wait = undefined
+      place.failures = 0
+    }
+    places.set(id, place)
+  }
+  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places }
+}
+
+type StoredPlace = FeedPlace & { generation: number }
+
+/** Writes what has changed. */
+export async function saveLane(
+  redis: Redis,
+  keys: Keys,
+  lane: LaneName,
+  changed: { state: LaneState; places: ReadonlyMap<string, FeedPlace>; generation: number },
+): Promise<void> {
+  const { state, places, generation } = changed
+  const fields: Record<string, string> = { '': JSON.stringify(state) }
+  for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
+  const name = keyOf(keys, lane)
+  await Promise.all([redis.hset(name, fields), redis.pexpire(name, keptMs)])
+}
+
+/** How many times a 429 has closed the tier so far. */
+export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Promise<number> {
+  const name = keys.shared('limit', lane.organization, lane.tier)
+  return Number((await redis.hget(name, 'pauses')) ?? 0)
+}
+
+/** What cannot be read counts as lost. */
+function parse<T extends object>(text: string | undefined): T | Record<string, never> {
+  if (text === undefined) return {}
+  try {
+    return JSON.parse(text) as T
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,438 @@
+/**
+ * One lane: the feeds of one organization whose pages count against one tier. While a process holds it, it
+ * chooses which feed is read next (next-feed.ts), waits for the slot, reads a page, and chooses again; rescans
+ * are read beside that, on the slots that feeds leave and their own least share.
+ *
+ * Nothing waits for an answer that does not come: when a request has been out for longer than the distance of
+ * two slots, the lane goes on with another feed, and the late answer is taken in when it comes.
+ */
+import type { Clock } from '../runtime/clock.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Logger } from '../runtime/logger.ts'
+import type { Metrics } from '../runtime/metrics.ts'
+import type { Timings } from '../runtime/timings.ts'
+import {
+  loadLane,
+  newLane,
+  readPauses,
+  saveLane,
+  type LaneName,
+  type LaneState,
+} from './lane-store.ts'
+import {
+  chooseNext,
+  halveShare,
+  newPlace,
+  notePage,
+  shareAt,
+  type Candidate,
+  type FeedPlace,
+} from './next-feed.ts'
+import { nextPollMs } from './next-poll.ts'
+import type { PolledFeed } from './polled-feed.ts'
+import type { Poller, PollOutcome, TurnAsked } from './poller.ts'
+
+/** What a lane may send. */
+export interface LaneLimit extends LaneName {
+  /** Names the lane among jobs. */
+  id: string
+  /** Requests per second of the tier. */
+  perSecond: number
+  /** The part of it that feeds may use, without rescans. */
+  share: number
+}
+
+export interface LaneOptions {
+  feeds: readonly PolledFeed[]
+  /** The lane of a feed, as far as its organization is known by now. */
+  laneOf: (feed: PolledFeed) => LaneLimit
+  /** Grows whenever an organization becomes known. */
+  lanesVersion: () => number
+  poller: Poller
+  generation: () => number
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  metrics: Metrics
+  timings: Timings
+}
+
+export interface LaneFeeds {
+  limit: LaneLimit
+  feeds: PolledFeed[]
+}
+
+/** The lanes of a process: what it knows of its feeds, whichever of them it holds. */
+export interface LaneReader {
+  /** By their ids, as organizations are known by now: two accounts may turn out to share one. */
+  lanes(): ReadonlyMap<string, LaneFeeds>
+  /** Reads a lane until its turn is over. Never throws. */
+  hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
+  /** Once all turns are over: gives up what waits for a slot or an answer; resolves when it has ended. */
+  abort(): Promise<void>
+}
+
+/** A process sends at most so many requests a second for its feeds, whatever their limits. */
+const pollsPerSecond = 100
+/** No process holds on to what it knows for longer, ms. */
+const saveEveryMs = 5_000
+/** How long nobody looks at a lane that has nothing to read, ms: a feed may have come to it. */
+const longestSleepMs = 5_000
+/** An answer that takes less never counts as late, ms. */
+const leastPatienceMs = 250
+/** A rescan gives way to others that are due after so many pages. */
+const rescanPages = 4
+
+type Kind = TurnAsked['kind']
+
+/** A lane that this process holds. */
+interface Held {
+  lane: LaneLimit
+  state: LaneState
+  changed: Map<string, FeedPlace>
+  savedAtMs: number
+  isOver: () => boolean
+  /** Its loops that sleep. */
+  naps: Set<AbortController>
+}
+
+/** A run of pages of one feed. */
+interface Run {
+  feed: PolledFeed
+  kind: Kind
+  /** When the request went out that has no answer yet; undefined: none. */
+  sentAtMs: number | undefined
+  /** Whether the lane waits for it. */
+  isFollowed: boolean
+  stopping: AbortController
+  ended: AbortController
+  end: Promise<void>
+}
+
+interface Rescanned {
+  /** When it is due again, or looked at. */
+  atMs: number
+  failures: number
+}
+
+/** What a process knows of its feeds and lanes. */
+interface Reader extends LaneOptions {
+  lanes: () => ReadonlyMap<string, LaneFeeds>
+  places: Map<string, FeedPlace>
+  rescans: Map<string, Rescanned>
+  /** By kind and feed: one of each at a time. */
+  runs: Map<string, Run>
+  held: Map<string, Held>
+  floorMs: number
+  sayWaiting: (feed: PolledFeed, status: PollOutcome['status']) => void
+}
+
+export function createLaneReader(options: LaneOptions): LaneReader {
+  const { feeds, timings, logger } = options
+  const reader: Reader = {
+    ...options,
+    lanes: groupFeeds(options),
+    places: new Map(),
+    rescans: new Map(),
+    runs: new Map(),
+    held: new Map(),
+    floorMs: Math.max(timings.pollFloorMs, (feeds.length / pollsPerSecond) * 1000),
+    sayWaiting: createWaitingWords(logger),
+  }
+  return {
+    lanes: reader.lanes,
+    hold: (lane, isOver) => hold(reader, lane, isOver),
+    async abort() {
+      reader.held.forEach(wake)
+      const left = [...reader.runs.values()]
+      for (const run of left) run.stopping.abort()
+      await Promise.all(left.map(({ end }) => end))
+    },
+  }
+}
+
+async function hold(reader: Reader, lane: LaneLimit, isOver: () => boolean): Promise<void> {
+  const held: Held = {
+    lane,
+    state: await load(reader, lane),
+    changed: new Map(),
+    savedAtMs: reader.clock.now(),
+    isOver: () => isOver() || feedsOf(reader, lane).length === 0,
+    naps: new Set(),
+  }
+  reader.held.set(lane.id, held)
+  await Promise.all([readOn(reader, held, 'feed'), readOn(reader, held, 'sweep')])
+  reader.held.delete(lane.id)
+  await save(reader, held)
+}
+
+/** Reads tails, or rescans, one after the other, until the turn is over. */
+async function readOn(reader: Reader, held: Held, kind: Kind): Promise<void> {
+  const { clock } = reader
+  while (!held.isOver()) {
+    const next = kind === 'feed' ? nextTail(reader, held) : nextRescan(reader, held)
+    if (typeof next === 'object') await follow(reader, held, startRun(reader, held, next, kind))
+    else await nap(reader, held, next - clock.now())
+    if (kind === 'feed' && clock.now() - held.savedAtMs >= saveEveryMs) await save(reader, held)
+  }
+}
+
+async function nap({ clock }: Reader, held: Held, ms: number): Promise<void> {
+  const waking = new AbortController()
+  held.naps.add(waking)
+  await clock.sleep(Math.min(ms, longestSleepMs), waking.signal)
+  held.naps.delete(waking)
+}
+
+/** The feed whose tail is read next; a time: not before. `running` is in the middle of a run. */
+function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed | number {
+  const nowMs = reader.clock.now()
+  const { freeAtMs, fleet } = held.state
+  if (freeAtMs >= nowMs + 1) return freeAtMs // timers are whole milliseconds
+  const byId = new Map<string, PolledFeed>()
+  const candidates: Candidate[] = []
+  for (const feed of feedsOf(reader, held.lane)) {
+    if (feed !== running && reader.runs.has(runIdOf('feed', feed))) continue
+    const id = idOf(feed)
+    byId.set(id, feed)
+    const { everyMs, longestMs } = feed
+    candidates.push({ feed: { id, everyMs, longestMs }, place: placeOf(reader, feed) })
+  }
+  const budget = { perSecond: perSecondOf(reader, held), floorMs: reader.floorMs }
+  const choice = chooseNext(candidates, fleet, budget, nowMs)
+  return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
+}
+
+/** The feed that is read again next, by when that was due. */
+function nextRescan(reader: Reader, held: Held): PolledFeed | number {
+  let best: { feed: PolledFeed; atMs: number } | undefined
+  for (const feed of feedsOf(reader, held.lane)) {
+    if (!feed.sweep || reader.runs.has(runIdOf('sweep', feed))) continue
+    const { atMs } = reader.rescans.get(idOf(feed)) ?? { atMs: 0 }
+    if (!best || atMs < best.atMs) best = { feed, atMs }
+  }
+  if (!best) return Infinity
+  return best.atMs <= reader.clock.now() ? best.feed : best.atMs
+}
+
+function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run {
+  const run: Run = {
+    feed,
+    kind,
+    sentAtMs: undefined,
+    isFollowed: true,
+    stopping: new AbortController(),
+    ended: new AbortController(),
+    end: Promise.resolve(),
+  }
+  const id = runIdOf(kind, feed)
+  reader.runs.set(id, run)
+  const take = kind === 'feed' ? takeTail : takeRescan
+  run.end = take(reader, held, run).finally(() => {
+    reader.runs.delete(id)
+    run.ended.abort()
+    wake(reader.held.get(held.lane.id)) // it may have waited for this feed
+  })
+  return run
+}
+
+/** Waits for a run, but not for an answer that does not come. */
+async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
+  const { clock } = reader
+  const patienceMs = Math.max(leastPatienceMs, 1000 / perSecondOf(reader, held))
+  while (!run.ended.signal.aborted) {
+    await clock.sleep(patienceMs, run.ended.signal)
+    const { sentAtMs } = run
+    if (sentAtMs === undefined) {
+      // it has no slot yet: whoever holds the lane next takes one
+      if (held.isOver()) run.stopping.abort()
+    } else if (held.isOver() || clock.now() - sentAtMs >= patienceMs) {
+      break
+    }
+  }
+  run.isFollowed = false
+}
+
+async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
+  const { clock, metrics } = reader
+  const { feed } = run
+  const place = placeOf(reader, feed)
+  let askedAtMs = clock.now()
+  const outcome = await poll(reader, run, {
+    onSlot() {
+      askedAtMs = clock.now()
+      run.sentAtMs = askedAtMs
+      held.state.freeAtMs = askedAtMs + 1000 / perSecondOf(reader, held)
+    },
+    onPage(page) {
+      run.sentAtMs = undefined
+      notePage(place, held.state.fleet, { askedAtMs, ...page })
+      const { intervalMs } = place
+      if (intervalMs !== undefined)
+        metrics.feedPollIntervalSeconds.set({ feed: feed.name }, intervalMs / 1000)
+    },
+    async goesOn() {
+      await clock.sleep(held.state.freeAtMs - clock.now(), run.stopping.signal)
+      return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
+    },
+  })
+  noteOutcome(place, outcome, waitUntil(reader, outcome, place.failures + 1))
+  place.notedAtMs = clock.now()
+  held.changed.set(idOf(feed), place)
+  reader.sayWaiting(feed, outcome.status)
+}
+
+async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
+  const { clock, rescans, floorMs } = reader
+  const id = idOf(run.feed)
+  const before = rescans.get(id)
+  const outcome = await poll(reader, run, {
+    dueSinceMs: Math.min(before?.atMs ?? Infinity, clock.now()),
+    onSlot: () => (run.sentAtMs = clock.now()),
+    onPage: () => (run.sentAtMs = undefined),
+    goesOn(pages) {
+      const isAlone = typeof nextRescan(reader, held) === 'number'
+      return Promise.resolve(run.isFollowed && !held.isOver() && (isAlone || pages < rescanPages))
+    },
+  })
+  const failures = outcome.status === 'failed' ? (before?.failures ?? 0) + 1 : 0
+  const lookMs = outcome.status === 'not_due' ? floorMs : 0
+  const atMs = Math.max(waitUntil(reader, outcome, failures), clock.now() + lookMs)
+  rescans.set(id, { atMs, failures })
+}
+
+function waitUntil({ clock, timings }: Reader, outcome: PollOutcome, failures: number): number {
+  return nextPollMs(outcome, { nowMs: clock.now(), failures }, timings)
+}
+
+/** Takes over what the replica before knew, where that is newer than what this process knows. */
+async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
+  const { redis, keys, clock, logger, places } = reader
+  const given = { generation: reader.generation(), nowMs: clock.now() }
+  const stored = await loadLane(redis, keys, lane, given).catch((error: unknown) => {
+    logger.debug({ err: error }, 'the lane begins without what others know of it')
+    return newLane(given.nowMs)
+  })
+  for (const feed of feedsOf(reader, lane)) {
+    const place = stored.places.get(idOf(feed))
+    const isNewer = (place?.notedAtMs ?? 0) > placeOf(reader, feed).notedAtMs
+    if (place && isNewer && !reader.runs.has(runIdOf('feed', feed))) places.set(idOf(feed), place)
+  }
+  return stored.state
+}
+
+async function save(reader: Reader, held: Held): Promise<void> {
+  const { redis, keys, clock, logger } = reader
+  const { lane, state, changed } = held
+  held.savedAtMs = clock.now()
+  const given = { state, places: new Map(changed), generation: reader.generation() }
+  changed.clear()
+  try {
+    const pauses = await readPauses(redis, keys, lane)
+    if (pauses > state.pauses) state.share = halveShare(state.share, lane.share, clock.now())
+    state.pauses = pauses
+    await saveLane(redis, keys, lane, given)
+  } catch (error) {
+    logger.debug({ err: error }, 'what is known of the lane was not kept')
+  }
+}
+
+function feedsOf({ lanes }: Reader, { id }: LaneLimit): readonly PolledFeed[] {
+  return lanes().get(id)?.feeds ?? []
+}
+
+function placeOf({ places }: Reader, feed: PolledFeed): FeedPlace {
+  const known = places.get(idOf(feed)) ?? newPlace()
+  places.set(idOf(feed), known)
+  return known
+}
+
+function perSecondOf({ clock }: Reader, { lane, state }: Held): number {
+  return lane.perSecond * shareAt(state.share, lane.share, clock.now())
+}
+
+function runIdOf(kind: Kind, feed: PolledFeed): string {
+  return `${kind} ${idOf(feed)}`
+}
+
+function wake(held: Held | undefined): void {
+  for (const waking of held?.naps ?? []) waking.abort()
+}
+
+/** The lanes and their feeds, found anew only when an organization became known. */
+function groupFeeds({
+  feeds,
+  laneOf,
+  lanesVersion,
+}: LaneOptions): () => ReadonlyMap<string, LaneFeeds> {
+  let known: { version: number; lanes: Map<string, LaneFeeds> } | undefined
+  return () => {
+    const version = lanesVersion()
+    if (known?.version === version) return known.lanes
+    const lanes = new Map<string, LaneFeeds>()
+    for (const feed of feeds) {
+      const limit = laneOf(feed)
+      const lane = lanes.get(limit.id) ?? { limit, feeds: [] }
+      lane.feeds.push(feed)
+      lanes.set(limit.id, lane)
+    }
+    known = { version, lanes }
+    return lanes
+  }
+}
+
+function idOf({ account, name }: PolledFeed): string {
+  return `${account}/${name}`
+}
+
+function noteOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number): void {
+  const { status } = outcome
+  if (status === 'caught_up' || status === 'stopped') return
+  if (status === 'more') {
+    place.hasMore = true
+    return
+  }
+  place.failures = status === 'failed' ? place.failures + 1 : 0
+  place.wait = { untilMs, why: status === 'failed' ? outcome.reason : status }
+}
+
+async function poll(
+  { poller, logger }: LaneOptions,
+  { feed, kind, stopping }: Run,
+  asked: Omit<TurnAsked, 'kind' | 'signal'>,
+): Promise<PollOutcome> {
+  try {
+    return await poller.pollOnce(feed, { kind, signal: stopping.signal, ...asked })
+  } catch (error) {
+    if (stopping.signal.aborted) return { status: 'stopped' }
+    const said = `${kind === 'sweep' ? 'sweep' : 'poll'} broke off; it starts again from the ledger`
+    const cause = error instanceof Error ? error.name : 'unknown'
+    const fields = { feed: feed.name, err: error }
+    logger.repeated.error(fields, said, { cause, list: 'feeds', name: feed.name })
+    return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
+  }
+}
+
+/** Why a feed is not polled although nothing failed. */
+const waitingFor: Partial<Record<PollOutcome['status'], string>> = {
+  superseded: 'a newer configuration polls this feed; this replica does not',
+  full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
+  paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
+  refused: 'the service refuses what the feed asks for: it asks again once a day',
+  quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
+}
+
+/** Once when it begins: the feed comes back every few seconds. */
+function createWaitingWords(
+  logger: Logger,
+): (feed: PolledFeed, status: PollOutcome['status']) => void {
+  const waiting = new Map<string, string | undefined>()
+  return ({ name: feed }, status) => {
+    const why = waitingFor[status]
+    if (why !== undefined && waiting.get(feed) !== why)
+      logger.repeated.warn({ feed }, why, { cause: status, list: 'feeds', name: feed })
+    waiting.set(feed, why)
+  }
+}

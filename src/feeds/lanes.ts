@@ -1,0 +1,129 @@
+/**
+ * One perpetual job for each lane, so that replicas share the lanes: whoever has the job reads the lane for up
+ * to 30 s and gives it back. The commit's fence, not the job, makes that safe. A lane that waits costs nothing:
+ * a process may hold all of them at once, so none waits for another.
+ */
+import { DelayedError, Queue, Worker, type Job } from 'bullmq'
+import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
+import { within } from '../runtime/clock.ts'
+import { createStandStill } from '../runtime/stand-still.ts'
+import { createLaneReader, type LaneLimit, type LaneOptions } from './lane.ts'
+
+export interface Lanes {
+  start(): void
+  /** Adds the job of every lane that this process does not hold; one that exists stays as it is. */
+  ensure(): Promise<void>
+  /** Ends what runs at its next step; resolves when all jobs are given back, or at the deadline. */
+  stop(deadlineMs: number): Promise<void>
+}
+
+export interface LanesOptions extends LaneOptions {
+  /** Whether this replica's configuration is the one started last. */
+  isActive: () => boolean
+}
+
+export function createLanes(options: LanesOptions): Lanes {
+  const { clock, logger, isActive, timings } = options
+  const reader = createLaneReader(options)
+  const held = new Set<string>()
+  const left = new Set<string>()
+  const stopping = new AbortController()
+  const { queue, worker } = openQueue(options, process)
+  const standStill = createStandStill(worker, stopping.signal, clock)
+  worker.on('error', standStill.afterError)
+
+  async function process(job: Job, token?: string): Promise<void> {
+    const id = job.id ?? ''
+    const lane = reader.lanes().get(id)
+    if (!lane) return // of another configuration, or of an organization whose id is known by now
+    const nextMs = isForOthers(id, left, isActive) ? await leaveIt() : await hold(lane.limit)
+    await job.moveToDelayed(nextMs, token)
+    throw new DelayedError()
+  }
+
+  async function hold(lane: LaneLimit): Promise<number> {
+    held.add(lane.id)
+    await reader.hold(lane, beginTurn(options, stopping.signal))
+    held.delete(lane.id)
+    if (!reader.lanes().has(lane.id)) await ensure() // its feeds have come to a lane that may be new
+    return clock.now()
+  }
+
+  /** The same replica may otherwise be the first to ask, time after time. */
+  async function leaveIt(): Promise<number> {
+    const { headStartMs } = timings
+    await standStill.until(clock.now() + 2 * headStartMs)
+    return clock.now() + headStartMs
+  }
+
+  async function ensure(): Promise<void> {
+    await retireOldQueue(options)
+    const all = reader.lanes()
+    worker.concurrency = Math.max(1, all.size)
+    for (const id of all.keys()) {
+      if (!held.has(id)) await queue.add('lane', {}, { ...jobOptions, jobId: id })
+    }
+  }
+
+  return {
+    start() {
+      worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
+    },
+    ensure,
+    async stop(deadlineMs) {
+      stopping.abort()
+      const ended = Promise.all([reader.abort(), worker.close()])
+      await within(
+        deadlineMs,
+        ended.then(() => queue.close()),
+        clock,
+      )
+    },
+  }
+}
+
+/** Whether an older configuration leaves the lane: every other time at most, nobody else may be there. */
+function isForOthers(id: string, left: Set<string>, isActive: () => boolean): boolean {
+  if (isActive() || left.delete(id)) return false
+  left.add(id)
+  return true
+}
+
+/** Whether the turn that begins now is over. */
+function beginTurn(options: LanesOptions, stopping: AbortSignal): () => boolean {
+  const { clock, timings, isActive } = options
+  // an older configuration has every lane for a moment only: its feeds may be nobody else's
+  const wasActive = isActive()
+  const endMs = clock.now() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
+  return () => stopping.aborted || clock.now() >= endMs || (wasActive && !isActive())
+}
+
+function openQueue(
+  { redis, keys, logger, timings }: LanesOptions,
+  process: (job: Job, token?: string) => Promise<void>,
+): { queue: Queue; worker: Worker } {
+  const connection = { connection: redis, prefix: keys.queuePrefix }
+  const queue = new Queue('lanes', { ...connection, ...queueSettings })
+  const worker = new Worker('lanes', process, {
+    ...connection,
+    ...workerSettings(timings),
+    autorun: false,
+  })
+  queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
+  worker.on('error', (error) => logger.debug({ err: error }, 'lane worker error'))
+  return { queue, worker }
+}
+
+/**
+ * The queue of 0.4.0, with a job for each feed: paused and emptied, so that replicas of it that still run take
+ * nothing more. What they poll meanwhile is fenced like all that several replicas poll.
+ */
+async function retireOldQueue({ redis, keys, logger }: LanesOptions): Promise<void> {
+  const { queuePrefix: prefix } = keys
+  if ((await redis.exists(`${prefix}:feeds:meta`)) === 0) return
+  const old = new Queue('feeds', { connection: redis, prefix, ...queueSettings })
+  old.on('error', (error) => logger.debug({ err: error }, 'queue error'))
+  await old.pause()
+  await old.drain(true)
+  await old.close()
+}

@@ -1,0 +1,239 @@
+import { Queue } from 'bullmq'
+import { afterEach, expect, test } from 'vitest'
+import type { LaneLimit } from '../../../src/feeds/lane.ts'
+import { createLanes, type Lanes, type LanesOptions } from '../../../src/feeds/lanes.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { redisForTests, silent } from '../../support/ledger.ts'
+import { shortTimings, until } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+const running: Lanes[] = []
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((lanes) => lanes.stop(2_000)))
+})
+
+function laneNamed(organization: string): LaneLimit {
+  const id = `${organization}.search`
+  return { id, organization, tier: 'search', perSecond: 20, share: 0.5 }
+}
+
+/** A poller that takes its slot and a page at once, but for what a test says of a feed. */
+function aPoller(special: Record<string, (asked: TurnAsked) => Promise<PollOutcome>> = {}) {
+  const polls: { feed: string; kind: string; at: number }[] = []
+  return {
+    polls,
+    of: (feed: string, kind = 'feed') =>
+      polls.filter((poll) => poll.feed === feed && poll.kind === kind),
+    async pollOnce({ name }: PolledFeed, asked: TurnAsked): Promise<PollOutcome> {
+      polls.push({ feed: name, kind: asked.kind, at: performance.now() })
+      if (asked.kind === 'sweep') return { status: 'not_due', untilMs: undefined }
+      const answer = special[name]
+      if (answer) return answer(asked)
+      asked.onSlot?.()
+      asked.onPage?.({ newEvents: 0, urgentEvents: 0, hasMore: false, isBacklog: false })
+      return { status: 'caught_up' }
+    },
+  }
+}
+
+function hang({ onSlot, signal }: TurnAsked): Promise<PollOutcome> {
+  onSlot?.()
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve({ status: 'stopped' }))
+  })
+}
+
+async function start(
+  poller: ReturnType<typeof aPoller>,
+  feeds: PolledFeed[],
+  more: Partial<LanesOptions> & { keys: Keys },
+): Promise<Lanes> {
+  const lanes = createLanes({
+    feeds,
+    poller,
+    laneOf: ({ account }) => laneNamed(account),
+    lanesVersion: () => 0,
+    generation: () => 1,
+    isActive: () => true,
+    redis: tests.redis,
+    clock: systemClock,
+    logger: silent,
+    metrics: createMetrics({ clock: systemClock }),
+    timings: shortTimings,
+    ...more,
+  })
+  running.push(lanes)
+  await lanes.ensure()
+  lanes.start()
+  return lanes
+}
+
+function feedsOf(account: string, count: number): PolledFeed[] {
+  return Array.from({ length: count }, (_none, at) =>
+    aFeed({ account, name: `${account}-${at}`, longestMs: undefined }),
+  )
+}
+
+test('what waits for a slot in one organization, or hangs there, costs another nothing', async () => {
+  const stuck = feedsOf('slow', 30)
+  const waiting = ({ signal }: TurnAsked): Promise<PollOutcome> => hang({ kind: 'feed', signal })
+  const answers = Object.fromEntries(
+    stuck.map(({ name }, at) => [name, at % 2 === 0 ? waiting : hang] as const),
+  )
+  const poller = aPoller(answers)
+  await start(poller, [...stuck, ...feedsOf('quick', 1)], { keys: tests.keys() })
+  await until('the lanes went on', () => poller.of('quick-0').length > 10, 10_000)
+  const times = poller.of('quick-0').map(({ at }) => at)
+  const gaps = times.slice(1).map((at, place) => at - times[place]!)
+  expect(Math.max(...gaps)).toBeLessThan(1_500)
+})
+
+test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
+  const poller = aPoller({ 'main-0': hang })
+  await start(poller, feedsOf('main', 3), { keys: tests.keys() })
+  await until(
+    'the lanes went on',
+    () => poller.of('main-1').length > 8 && poller.of('main-2').length > 8,
+    10_000,
+  )
+  expect(poller.of('main-0')).toHaveLength(1)
+})
+
+test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
+  const keys = tests.keys()
+  const feeds = feedsOf('main', 2)
+  const timings = { ...shortTimings, laneTurnMs: 400, pollFloorMs: 300 }
+  const pollers = [aPoller(), aPoller()]
+  for (const poller of pollers) await start(poller, feeds, { keys, timings })
+  await until(
+    'the lanes went on',
+    () => pollers.every((poller) => poller.of('main-0').length > 3),
+    20_000,
+  )
+  const times = pollers.flatMap((poller) => poller.of('main-0').map(({ at }) => at))
+  const sorted = times.toSorted((a, b) => a - b)
+  const gaps = sorted.slice(1).map((at, place) => at - sorted[place]!)
+  expect(Math.min(...gaps)).toBeGreaterThan(250)
+}, 30_000)
+
+test('a failing feed backs off in every replica, and is asked at once by another configuration', async () => {
+  const keys = tests.keys()
+  const fail = (): Promise<PollOutcome> =>
+    Promise.resolve({ status: 'failed', reason: 'unavailable', retryAfterMs: 60_000 })
+  const first = aPoller({ 'main-0': fail })
+  const lanes = await start(first, feedsOf('main', 2), { keys })
+  await until(
+    'the lanes went on',
+    () => first.of('main-0').length === 1 && first.of('main-1').length > 1,
+  )
+  await lanes.stop(2_000)
+
+  const same = aPoller()
+  const again = await start(same, feedsOf('main', 2), { keys })
+  await until('the lanes went on', () => same.of('main-1').length > 2)
+  expect(same.of('main-0')).toEqual([])
+  await again.stop(2_000)
+
+  const mended = aPoller()
+  await start(mended, feedsOf('main', 2), { keys, generation: () => 2 })
+  await until('the lanes went on', () => mended.of('main-0').length > 0)
+})
+
+test('accounts that turn out to be of one organization come to its lane', async () => {
+  const poller = aPoller()
+  const known = { version: 0 }
+  const redis = tests.redis
+  const keys = tests.keys()
+  await start(poller, [...feedsOf('a', 1), ...feedsOf('b', 1)], {
+    keys,
+    laneOf: () => laneNamed(known.version === 0 ? 'unknown' : 'seven'),
+    lanesVersion: () => known.version,
+  })
+  await until('the lanes went on', () => poller.of('b-0').length > 0)
+  known.version = 1
+  const before = poller.polls.length
+  await until('the lanes went on', () => poller.polls.length > before + 5, 5_000)
+  await until(
+    'the lanes went on',
+    async () => (await redis.exists(keys.shared('lanes', 'unknown.search'))) === 0,
+  )
+  expect(await redis.exists(keys.shared('lanes', 'seven.search'))).toBe(1)
+})
+
+test('each pause by a 429 halves the share of feeds, once', async () => {
+  const keys = tests.keys()
+  const poller = aPoller()
+  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 4)
+  const lanes = await start(poller, feedsOf('main', 1), { keys })
+  await until('the lanes went on', () => poller.of('main-0').length > 0)
+  await tests.redis.hset(keys.shared('limit', 'main', 'search'), 'pauses', 5)
+  await lanes.stop(2_000)
+  await start(aPoller(), feedsOf('main', 1), { keys })
+  const lane = keys.shared('lane', 'main', 'search')
+  const readShare = async (): Promise<unknown> =>
+    JSON.parse((await tests.redis.hget(lane, '')) ?? '{}').share?.value
+  await until('the share is known', async () => (await readShare()) !== undefined, 10_000)
+  expect(await readShare()).toBe(0.25)
+})
+
+test('a stop gives lanes back within its time, though a server hangs', async () => {
+  const keys = tests.keys()
+  const poller = aPoller({ 'main-0': hang })
+  const lanes = await start(poller, feedsOf('main', 1), { keys })
+  await until('the lanes went on', () => poller.of('main-0').length > 0)
+  const startedAt = performance.now()
+  await lanes.stop(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(0)
+})
+
+test('jobs that somebody deleted are added again', async () => {
+  const keys = tests.keys()
+  const poller = aPoller()
+  const timings = { ...shortTimings, laneTurnMs: 300 }
+  const lanes = await start(poller, feedsOf('main', 1), { keys, timings })
+  await until('the lanes went on', () => poller.of('main-0').length > 0)
+  await tests.redis.del(await tests.redis.keys(keys.shared('lanes', '*')))
+  await until('the lanes went on', async () => {
+    await lanes.ensure()
+    return (await tests.redis.exists(keys.shared('lanes', 'main.search'))) === 1
+  })
+  const before = poller.polls.length
+  await until('the lanes went on', () => poller.polls.length > before + 3, 5_000)
+  expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(1)
+})
+
+test('the queue of 0.4.0 is emptied, and replicas that still run take nothing more from it', async () => {
+  const keys = tests.keys()
+  const connection = { connection: tests.redis, prefix: keys.queuePrefix }
+  const old = new Queue('feeds', connection)
+  await old.add('poll', {}, { jobId: 'feed.main.main-0' })
+  await old.add('poll', {}, { jobId: 'sweep.main.main-0', delay: 60_000 })
+  const lanes = await start(aPoller(), feedsOf('main', 1), { keys })
+  expect(await old.getJobCountByTypes('waiting', 'delayed')).toBe(0)
+  expect(await old.isPaused()).toBe(true)
+  await old.add('poll', {}, { jobId: 'feed.main.main-0' })
+  await lanes.ensure()
+  expect(await old.getJobCountByTypes('waiting', 'delayed')).toBe(0)
+  await old.close()
+})
+
+test('an answer that came late is followed by the next page at once', async () => {
+  const timings = { ...shortTimings, laneTurnMs: 10_000 }
+  async function answerLate({ onSlot, onPage }: TurnAsked): Promise<PollOutcome> {
+    onSlot?.()
+    await systemClock.sleep(600)
+    onPage?.({ newEvents: 10, urgentEvents: 0, hasMore: true, isBacklog: false })
+    return { status: 'more' }
+  }
+  const poller = aPoller({ 'main-0': answerLate })
+  await start(poller, feedsOf('main', 1), { keys: tests.keys(), timings })
+  await until('three pages', () => poller.of('main-0').length === 3, 4_000)
+  expect(poller.of('main-1')).toEqual([])
+})
