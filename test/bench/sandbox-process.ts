@@ -1,22 +1,101 @@
-/** The sandbox as a process of its own, so that its work is not counted as ours. Ends with its parent. */
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import type { SandboxAnswer, SandboxAsk } from './sandbox-child.ts'
+/**
+ * The sandbox as a process of its own, so that its work is not counted as the daemon's. It does what its
+ * parent calls, and ends with it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { FaultInput } from '../../src/sandbox/faults.ts'
+import type { SandboxEvent } from '../../src/sandbox/history/sandbox-event.ts'
+import type { SandboxOptions } from '../../src/sandbox/options.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 
-const sandbox = await startSandbox({ keep: 1_000, enforceLimits: false })
+/** An event that is to arrive in a group, so long after the call. */
+export interface Arrival {
+  atMs: number
+  groupId: number
+}
 
-function answer({ events, credentials }: SandboxAsk): SandboxAnswer {
-  if (events) sandbox.addEvents(events.count, events.given)
-  if (credentials) sandbox.addCredentials(credentials.count, credentials.given)
-  const { user, system } = process.cpuUsage()
-  const { url, webhookUrl, webhookSecret, apiKeys } = sandbox
-  return {
-    url,
-    webhookUrl,
-    webhookSecret,
-    apiKey: apiKeys[0] ?? '',
-    cpuSeconds: (user + system) / 1e6,
+/** What the bench may call. */
+export type SandboxCalls = typeof calls
+
+export interface SandboxCall {
+  name: keyof SandboxCalls
+  args: unknown[]
+}
+
+export type SandboxReply = { value: unknown } | { error: string }
+
+let sandbox: Sandbox
+/** Of the last `arrive`: the place of each uid in the plan, when it came and when it was told first. */
+let places = new Map<string, number>()
+let cameMs: number[] = []
+let toldMs: number[] = []
+
+const calls = {
+  /** `limits` and signatures are enforced only where the options say so. */
+  async start(options: SandboxOptions) {
+    sandbox = await startSandbox({ enforceLimits: false, requireSignature: false, ...options })
+    sandbox.onReceived(({ uids, atMs }) => {
+      for (const uid of uids) {
+        const place = places.get(uid)
+        if (place !== undefined) toldMs[place] ??= atMs
+      }
+    })
+    return { url: sandbox.url, webhookSecret: sandbox.webhookSecret }
+  },
+  addEvents(count: number, given: Partial<SandboxEvent>) {
+    sandbox.addEvents(count, given)
+  },
+  /** Resolves when the last one has arrived. `plan` is in the order of time. */
+  async arrive(plan: Arrival[]) {
+    places = new Map()
+    cameMs = []
+    toldMs = []
+    const startMs = performance.now()
+    for (const [place, { atMs, groupId }] of plan.entries()) {
+      const waitMs = startMs + atMs - performance.now()
+      if (waitMs > 1) await sleep(waitMs)
+      const event = sandbox.addEvent({ groupIds: [groupId], severity: 'high', ignoredAtMs: null })
+      cameMs[place] = Date.now()
+      places.set(event.uid, place)
+    }
+  },
+  /** How long after its arrival each event of the plan was told, or how long it has waited. */
+  delays(): { ms: number; isTold: boolean }[] {
+    return cameMs.map((came, place) => {
+      const told = toldMs[place]
+      return { ms: (told ?? Date.now()) - came, isTold: told !== undefined }
+    })
+  },
+  /** Searches since then (wall clock), and the groups they were for. */
+  searches(sinceMs: number) {
+    const asked = sandbox.requests.filter(
+      ({ atMs, path }) => atMs >= sinceMs && path.endsWith('/_search'),
+    )
+    return { count: asked.length, groups: new Set(asked.map(({ path }) => path)).size }
+  },
+  /** How often one of the faults struck so far, by effect. */
+  struck(): Record<string, number> {
+    const hits = sandbox.faults.list().map(({ effect, status, hits: times }): [string, number] => {
+      return [effect === 'status' ? String(status) : effect, times]
+    })
+    return Object.fromEntries(hits)
+  },
+  disturb(faults: FaultInput[], refusedKeys: string[]) {
+    for (const fault of faults) sandbox.faults.add(fault)
+    for (const key of refusedKeys) sandbox.tokens.refuseKey(key)
+  },
+}
+
+async function answer({ name, args }: SandboxCall): Promise<SandboxReply> {
+  try {
+    const call = calls[name] as (...given: unknown[]) => unknown
+    return { value: await call(...args) }
+  } catch (error) {
+    return { error: String(error) }
   }
 }
 
-process.on('message', (ask: SandboxAsk) => process.send?.(answer(ask)))
-process.on('disconnect', () => void sandbox.close())
+process.on('message', (call: SandboxCall) => {
+  void answer(call).then((reply) => process.send?.(reply))
+})
+process.on('disconnect', () => process.exit())

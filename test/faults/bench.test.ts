@@ -1,12 +1,14 @@
+/** Short runs of both benches: every row is measured, and whatever becomes of them nothing is left. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { renderReport, type Report } from '../bench/report.ts'
+import type { FleetReport } from '../bench/bench-fleet.ts'
+import { chosenRows, renderReport, rows, standingRows, type Report } from '../bench/report.ts'
 
 let folder: string
 
@@ -17,97 +19,98 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 /** `close` comes only when no process is left that writes to its error output, Redis and sandbox too. */
-function startBench() {
-  const bench = spawn(
-    process.execPath,
-    [join(import.meta.dirname, '../bench/bench.ts'), '--quick', '--json'],
-    { env: { ...process.env, TMPDIR: folder }, stdio: ['ignore', 'pipe', 'pipe'] },
-  )
-  const closed = once(bench, 'close') as Promise<[number | null]>
-  const outcome = Promise.all([closed, text(bench.stdout), text(bench.stderr)]).then(
+function start(bench: string, ...args: string[]) {
+  const child = spawn(process.execPath, [join(import.meta.dirname, '../bench', bench), ...args], {
+    env: { ...process.env, TMPDIR: folder },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const outcome = Promise.all([closed, text(child.stdout), text(child.stderr)]).then(
     ([[code], output, errors]) => ({ code, output, errors }),
   )
-  return { bench, outcome }
+  return { child, outcome }
 }
 
-const figures = [
-  'eventsPerSecond',
-  'ofCeiling',
-  'polledOfCeiling',
-  'pages',
-  'pagesPerSecond',
-  'shareOfBudget',
-  'commitsPerSecond',
-  'bytes',
-  'daysAtOne',
-  'hoursAtForty',
-] as const
-
-const polled: (typeof figures)[number][] = ['eventsPerSecond', 'polledOfCeiling', 'pagesPerSecond']
-const readAgain: typeof polled = ['eventsPerSecond', 'pages', 'shareOfBudget']
-
-const kept: typeof polled = ['bytes', 'daysAtOne', 'hoursAtForty']
-
-const rows: Record<string, (typeof figures)[number][]> = {
-  fetch: ['eventsPerSecond', 'ofCeiling'],
-  'webhook-single': ['eventsPerSecond', 'ofCeiling'],
-  'webhook-batched': ['eventsPerSecond', 'ofCeiling'],
-  'no-send': ['eventsPerSecond', 'ofCeiling'],
-  'poll-events': polled,
-  'poll-event_search': polled,
-  'poll-legacy_search': polled,
-  'poll-credentials': polled,
-  'poll-credential_search': polled,
-  'sweep-50': readAgain,
-  'audit-50': readAgain,
-  'sweep-100': readAgain,
-  'audit-100': readAgain,
-  'sweep-200': readAgain,
-  'audit-200': readAgain,
-  'intake-1': ['eventsPerSecond', 'commitsPerSecond'],
-  'intake-13': ['eventsPerSecond', 'commitsPerSecond'],
-  uid: ['bytes'],
-  'uid-claimed': ['bytes'],
-  settled: kept,
-  'settled-expired': kept,
-  'settled-1': kept,
-  pending: ['bytes'],
-  job: ['bytes'],
-}
-
-test('a quick bench measures everything, keeps the promise of 16 bytes a uid, and leaves nothing behind', async () => {
-  const { code, output, errors } = await startBench().outcome
-  expect({ code, errors }).toEqual({ code: 0, errors: '' })
+test('a quick bench measures every row, keeps the promise of 16 bytes a uid, and leaves nothing behind', async () => {
+  const { code, output, errors } = await start('bench.ts', '--quick', '--json').outcome
   const report = JSON.parse(output) as Report
-  const lines = renderReport(report).split('\n')
+  expect({ code, errors, failures: report.failures }).toEqual({ code: 0, errors: '', failures: {} })
 
-  expect(report.rows.map(({ key }) => key)).toEqual(Object.keys(rows))
-  for (const row of report.rows) {
-    const measured = figures.filter((name) => (row.figures[name] ?? 0) > 0)
-    expect([row.key, measured]).toEqual([row.key, rows[row.key]])
-    expect(row.span.seconds).toBeGreaterThan(0)
-    expect(row.span.cpuSeconds.tocsin).toBeGreaterThan(0)
-    expect(row.span.rss.redis).toBeGreaterThan(0)
-    const line = lines.find((one) => one.startsWith(`${row.label} `))
-    expect(line?.slice(row.label.length)).toMatch(/^ +[\d.,]+ /)
-  }
-  for (const { key, figures: figure } of report.rows) {
-    if (!/^(sweep|audit)-/.test(key)) continue
-    const events = Number(key.split('-')[1])
-    // ten a page, and of an hour's requests so many
-    expect([key, figure.events, figure.pages]).toEqual([key, events, events / 10])
-    expect(figure.shareOfBudget).toBeCloseTo(events / 36_000)
-  }
-  const uid = report.rows.find(({ key }) => key === 'uid')
-  expect(uid?.figures.bytes).toBeLessThanOrEqual(16)
-  expect(lines).toContain('PASS: a remembered uid takes at most 16 bytes')
+  const measured = rows.map(({ key }) => [key, report.figures[key]! > 0])
+  expect(measured).toEqual(rows.map(({ key }) => [key, true]))
+  expect(Object.keys(report.figures).toSorted()).toEqual(rows.map(({ key }) => key).toSorted())
+  expect(report.figures['uid-1000000']).toBeLessThanOrEqual(16)
   expect(readdirSync(folder)).toEqual([])
-}, 300_000)
+}, 600_000)
 
-test('a bench that is interrupted leaves nothing behind', async () => {
-  const { bench, outcome } = startBench()
-  while (readdirSync(folder).length === 0) await sleep(20)
-  bench.kill('SIGTERM')
-  expect(await outcome).toEqual({ code: 130, output: '', errors: '' })
+test('a row says whether its target is met, and one that was not measured has missed it', () => {
+  const chosen = chosenRows(['series', 'plain', 'single', 'batched', 'uid-1000'])
+  const figures = { plain: 1_701, single: 1, batched: 1.99, 'series-feed': 57 }
+  const report = { machine: 'here', figures, failures: { series: 'no scrape' } }
+  const printed = renderReport(report, chosen)
+  const lines = printed.split('\n').map((line) => line.split(/ {2,}/))
+  const seen = chosen.map(({ key }) => lines.find(([name]) => name === key)?.slice(2))
+  expect(seen).toEqual([
+    ['1,701 events/s'],
+    ['1', '≥ 1', 'met'],
+    ['1.99', '≥ 2', 'missed'],
+    ['57', '≤ 15', 'missed'],
+    ['-', '≤ 30', 'missed'],
+    ['-', '≤ 20 bytes', 'missed'],
+  ])
+  expect(printed).toContain('series was not measured: no scrape')
+})
+
+test('docs/testing.md names every row, or the part that measures it', () => {
+  const page = readFileSync(join(import.meta.dirname, '../../docs/testing.md'), 'utf8')
+  const unnamed = rows.filter(
+    ({ key, part }) => !page.includes(`\`${key}\``) && !page.includes(`\`${part}\``),
+  )
+  expect(unnamed).toEqual([])
+})
+
+test('a row that no table has is refused by name', () => {
+  expect(() => chosenRows(['speed', 'sped'])).toThrow('--only sped: write one of speed, intake')
+})
+
+test('a small fleet is measured in both shapes, on two replicas, and while some of it fails', async () => {
+  const size = ['--organizations', '36', '--tenants', '4', '--replicas', '2']
+  const args = [...size, '--for', '5s', '--every', '5s', '--json']
+  const { code, output, errors } = await start('bench-fleet.ts', ...args).outcome
+  const reports = JSON.parse(output) as FleetReport[]
+  const failures = reports.map(({ failure }) => failure)
+  expect({ code, errors, failures }).toEqual({
+    code: 0,
+    errors: '',
+    failures: [undefined, undefined],
+  })
+
+  const [organizations, tenants] = reports
+  for (const { standing } of reports) {
+    expect(Object.keys(standing!).toSorted()).toEqual(standingRows.map(({ key }) => key).toSorted())
+    expect(Object.values(standing!).every((figure) => figure > 0)).toBe(true)
+  }
+  // two events an account; of 36 organizations four fail and one is slow
+  expect(organizations?.delays).toMatchObject({ calm: { events: 62 }, disturbed: { events: 62 } })
+  expect(organizations?.delays?.struck).toEqual({
+    delay: expect.any(Number) as number,
+    503: expect.any(Number) as number,
+    429: expect.any(Number) as number,
+    hang: expect.any(Number) as number,
+  })
+  expect(Object.values(organizations!.delays!.struck!).every((times) => times > 0)).toBe(true)
+  expect(tenants?.delays).toMatchObject({ calm: { events: 8, untold: 0 }, bound: (1.5 * 4) / 0.7 })
   expect(readdirSync(folder)).toEqual([])
-}, 120_000)
+}, 600_000)
+
+test.each(['bench.ts', 'bench-fleet.ts'])(
+  '%s leaves nothing behind when it is interrupted',
+  async (bench) => {
+    const { child, outcome } = start(bench)
+    while (readdirSync(folder).length === 0) await sleep(20)
+    child.kill('SIGTERM')
+    expect(await outcome).toEqual({ code: 130, output: '', errors: '' })
+    expect(readdirSync(folder)).toEqual([])
+  },
+  120_000,
+)

@@ -1,37 +1,30 @@
 import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { loadScript } from '../../src/redis/scripts.ts'
+import { buildProgram, type BuiltProgram } from '../support/built-program.ts'
 import { connectTo } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 
 const root = join(import.meta.dirname, '../..')
 const scripts = readdirSync(join(root, 'src/redis/scripts')).filter((file) => file.endsWith('.lua'))
-let folder: string
+let built: BuiltProgram
 let redis: TestRedis | undefined
 
-// below node_modules, where the built files find their packages as an installed copy would
 beforeAll(async () => {
-  const cache = join(root, 'node_modules/.cache')
-  mkdirSync(cache, { recursive: true })
-  folder = mkdtempSync(join(cache, 'build-'))
-  const dist = join(folder, 'dist')
-  copyFileSync(join(root, 'package.json'), join(folder, 'package.json'))
-  const tsc = join(root, 'node_modules/.bin/tsc')
-  execFileSync(tsc, ['-p', 'tsconfig.build.json', '--outDir', dist], { cwd: root })
-  execFileSync(process.execPath, ['.ci/copy-assets.mjs', dist], { cwd: root })
+  built = buildProgram()
   redis = await startRedis()
 })
 
 afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
+  built.remove()
   await redis?.stop()
 })
 
 test('the built command runs', () => {
-  const version = execFileSync(process.execPath, [join(folder, 'dist/main.js'), '--version'])
+  const version = execFileSync(process.execPath, [built.main, '--version'])
   const { version: expected } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     version: string
   }
@@ -39,11 +32,11 @@ test('the built command runs', () => {
 })
 
 test('every Lua script of the build is whole and accepted by Redis', async () => {
-  const path = pathToFileURL(join(folder, 'dist/redis/scripts.js')).href
-  const built = (await import(path)) as { loadScript: typeof loadScript }
+  const path = pathToFileURL(join(built.folder, 'dist/redis/scripts.js')).href
+  const { loadScript: load } = (await import(path)) as { loadScript: typeof loadScript }
   const client = connectTo(redis!.url)
   for (const file of scripts) {
-    const { text, sha } = built.loadScript(file.replace('.lua', ''))
+    const { text, sha } = load(file.replace('.lua', ''))
     expect(text).not.toMatch(/^-- @include/m)
     expect(await client.script('LOAD', text)).toBe(sha)
   }

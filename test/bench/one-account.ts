@@ -1,0 +1,123 @@
+/** One account with feeds and sinks as wanted, its sandbox, and its ledger as the bench reads and fills it. */
+import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readAccounting, type Accounting } from '../../src/ledger/accounting.ts'
+import { openBook, type Book } from '../../src/ledger/book.ts'
+import { createKeys } from '../../src/redis/keys.ts'
+import { runScript } from '../../src/redis/scripts.ts'
+import type { SandboxOptions } from '../../src/sandbox/options.ts'
+import { prefix, type Rig, type SandboxProcess } from './rig.ts'
+
+const account = 'main'
+export const apiKey = 'fw_bench'
+
+const firstGroup = 2000
+
+/** A sandbox of so many identifier groups, whose ids follow each other. */
+export function sandboxOfOne(groups: number): SandboxOptions & { groupIds: number[] } {
+  const groupIds = Array.from({ length: groups }, (_none, i) => firstGroup + i)
+  return {
+    groupIds,
+    organizations: [{ id: 7, keys: [{ key: apiKey, tenants: [42] }] }],
+    groups: groupIds.map((id) => {
+      const identifiers = [{ id: id + 10_000, name: `brand-${id}.example` }]
+      return { id, name: `group ${id}`, tenantId: 42, identifiers }
+    }),
+  }
+}
+
+/** Limits are far above what can be reached: what is measured is the daemon. */
+const openLimits = { search: 10_000, basic: 10_000 }
+
+/** A feed for each group, polled as often as is allowed; without rescans unless `more` asks for them. */
+export function configOfOne(
+  { url }: Pick<SandboxProcess, 'url'>,
+  groupIds: readonly number[],
+  sinks: Record<string, object>,
+  more: object = { sweep: false },
+): object {
+  const feed = { type: 'events', account, detail: [], every: '5s', start: '1h', ...more }
+  const feeds = groupIds.map((id) => [`g${id}`, { ...feed, identifier_group: id }] as const)
+  return {
+    accounts: {
+      [account]: {
+        base_url: url,
+        link_hosts: ['app.example.com'],
+        api_key: apiKey,
+        organization_id: 7,
+        limits: openLimits,
+      },
+    },
+    feeds: Object.fromEntries(feeds),
+    sinks,
+    route: { sinks: Object.keys(sinks) },
+  }
+}
+
+const dayMs = 86_400_000
+
+export function openAccount({ redis }: Rig, name = account): Promise<Book> {
+  const config = {
+    dedupeHorizonMs: 90 * dayMs,
+    payloadRetentionMs: 14 * dayMs,
+    storyRetentionMs: 90 * dayMs,
+    maxBytes: 2 ** 30,
+  }
+  return openBook({ redis, keys: createKeys(prefix), account: name, config })
+}
+
+/** A machine that needs longer than this is too slow, or something stands still. */
+const patienceMs = 120_000
+
+/** Looks at the ledger's counters until they say so. */
+export async function untilCounted(
+  book: Book,
+  holds: (now: Accounting) => boolean,
+): Promise<Accounting> {
+  const endMs = performance.now() + patienceMs
+  for (;;) {
+    const now = await readAccounting(book)
+    if (holds(now)) return now
+    if (performance.now() > endMs) {
+      throw new Error(`not done within ${patienceMs} ms: ${JSON.stringify(now)}`)
+    }
+    await sleep(20)
+  }
+}
+
+export function fetchedBy({ feeds }: Accounting): number {
+  return Object.values(feeds).reduce((sum, { fetched }) => sum + fetched, 0)
+}
+
+export function deliveredBy({ sinks }: Accounting): number {
+  return Object.values(sinks).reduce((sum, { delivered }) => sum + delivered, 0)
+}
+
+const batchLength = 5_000
+
+/** Remembers `count` random fingerprints as of a week so long ago; oldest week first. */
+export async function writeMarks(book: Book, count: number, weeksAgo = 0): Promise<void> {
+  const write = (marks: (string | number)[]): Promise<unknown> =>
+    // the script lies beside this file; its name is relative to the folder of the daemon's scripts
+    runScript(
+      book.redis,
+      '../../../test/bench/write-marks',
+      [book.key()],
+      [weeksAgo, book.horizonMs, ...marks],
+    )
+  const before = Number(await write([]))
+  let held = before
+  for (let left = count; left > 0; left -= batchLength) {
+    held = Number(await write(randomMarks(Math.min(left, batchLength))))
+  }
+  if (held - before !== count) throw new Error(`${held - before} of ${count} marks are there`)
+}
+
+/** As digests give them: 64 bits as a signed decimal, and 32 others. */
+function randomMarks(count: number): (string | number)[] {
+  const bytes = randomBytes(12 * count)
+  return Array.from({ length: count }, (_none, i) => [
+    bytes.readBigInt64BE(12 * i).toString(),
+    bytes.readUInt32BE(12 * i + 8),
+  ]).flat()
+}
