@@ -97,6 +97,10 @@ export class SinkDrain {
   /** When the next message may go to a sink with a limit, monotonic ms. */
   #place: number | undefined
   #reported = { isOk: false, atMs: 0 }
+  /** Claiming goes on beside the turns: what has ended meanwhile is written all the same. */
+  readonly #claiming: { isGoingOn: boolean; failure?: { error: unknown } | undefined } = {
+    isGoingOn: false,
+  }
 
   constructor(sink: Sink, options: DrainOptions) {
     this.#sink = sink
@@ -119,9 +123,12 @@ export class SinkDrain {
    * the next turn, ms; undefined: until `onReady`. Throws what Redis throws.
    */
   async turn(): Promise<number | undefined> {
+    const { failure } = this.#claiming
+    this.#claiming.failure = undefined
+    if (failure) throw failure.error
     await this.#keepPlace()
     await this.#advance()
-    await this.#claimMore()
+    this.#claimBeside()
     const mayOpen = this.#sink.limitPerSecond === undefined && this.#free > 0
     const hasMore = mayOpen && this.#waiting.length > 0 && !this.#isFinishing
     return this.#ended.length > 0 || hasMore ? 0 : this.#nextTurnMs()
@@ -157,7 +164,8 @@ export class SinkDrain {
 
   /** How much lies in this process' hands. */
   get inHand(): number {
-    return this.#waiting.length + this.#running.size + this.#ended.length + this.#chores.size
+    const going = this.#running.size + this.#chores.size + Number(this.#claiming.isGoingOn)
+    return this.#waiting.length + this.#ended.length + going
   }
 
   /** Nothing in hand, and nothing soon due. */
@@ -191,14 +199,26 @@ export class SinkDrain {
     this.#place = nowMs + (await this.#options.pace.reserve(this.#sink))
   }
 
-  async #claimMore(): Promise<void> {
-    const { circuit } = this.#options
-    const { name, concurrency, sendTimeoutMs } = this.#sink
+  #claimBeside(): void {
     const nowMs = this.#nowMs()
-    if (this.#isFinishing || this.#waiting.length >= concurrency) return
+    if (this.#claiming.isGoingOn || this.#isFinishing) return
+    if (this.#waiting.length >= this.#sink.concurrency) return
     if (nowMs < this.#shutUntilMs || (this.#place ?? 0) - nowMs > aheadMs) return
     const [chosen, ...others] = this.#due.ready(nowMs)
     if (!chosen) return
+    this.#claiming.isGoingOn = true
+    void this.#claimMore(chosen, others)
+      .catch((error: unknown) => void (this.#claiming.failure = { error }))
+      .then(() => {
+        this.#claiming.isGoingOn = false
+        this.#ready()
+      })
+  }
+
+  async #claimMore(chosen: DueAccount, others: DueAccount[]): Promise<void> {
+    const { circuit } = this.#options
+    const { name, sendTimeoutMs } = this.#sink
+    const nowMs = this.#nowMs()
     const room = roomFor(this.#sink) - this.#waiting.length
     const { count, waitMs } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
     if (count === 0) {
@@ -233,6 +253,7 @@ export class SinkDrain {
     if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
     const held = messages.map((message) => ({ book, message, renewedAtMs }))
     this.#waiting = [...this.#waiting, ...held].toSorted((a, b) => b.message.rank - a.message.rank)
+    if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
   }
 
@@ -247,9 +268,14 @@ export class SinkDrain {
         this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
       } else if (claim.kind === 'unsealing') this.#addChore(diverter?.unseal(book, claim.ref))
       else if (claim.kind !== 'collection') messages.push(claim)
-      else messages.push(...(await freezeBatches(this.#options, { book, sink, claim, max })))
+      else messages.push(...(await this.#freeze(book, claim, max)))
     }
     return withoutKeptBack(this.#options, { book, sink }, messages)
+  }
+
+  #freeze(book: Book, claim: Claim, count: number): Promise<Message[]> {
+    const max = Math.min(count, this.#sink.concurrency) // the first of them wait for the last
+    return freezeBatches(this.#options, { book, sink: this.#sink, claim, max })
   }
 
   /** Its wait for the full event is over: all of the record go on without it. */
@@ -421,7 +447,8 @@ export class SinkDrain {
     const isPaced = this.#sink.limitPerSecond !== undefined && this.#free > 0
     if (isPaced && this.#waiting.length > 0) times.push(this.#place ?? nowMs)
     const nextMs = this.#due.nextMs
-    const mayClaim = this.#waiting.length < this.#sink.concurrency && !this.#isFinishing
+    const isBusy = this.#claiming.isGoingOn || this.#isFinishing
+    const mayClaim = !isBusy && this.#waiting.length < this.#sink.concurrency
     if (mayClaim && nextMs !== undefined) {
       times.push(Math.max(nextMs, this.#shutUntilMs, (this.#place ?? 0) - aheadMs))
     }
