@@ -48,6 +48,8 @@ export interface DrainOptions extends AttemptOptions, Judging {
 interface Held {
   book: Book
   message: Message
+  /** Of its attempt: opened twice, because an answer was lost, it is one. */
+  token: string
   renewedAtMs: number
 }
 
@@ -251,7 +253,7 @@ export class SinkDrain {
     const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
     const hint = this.#due.served(chosen, next, this.#nowMs())
     if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
-    const held = messages.map((message) => ({ book, message, renewedAtMs }))
+    const held = messages.map((message) => ({ book, message, token: randomUUID(), renewedAtMs }))
     this.#waiting = [...this.#waiting, ...held].toSorted((a, b) => b.message.rank - a.message.rank)
     if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
@@ -318,30 +320,31 @@ export class SinkDrain {
   }
 
   async #advanceIn(book: Book, settling: Ended[], opening: Held[]): Promise<void> {
-    const attempts = opening.map(({ message: { ref } }) => ({ ref, token: randomUUID() }))
+    const begin = opening.map(({ message: { ref }, token }) => ({ ref, token }))
     const renewedAtMs = this.#nowMs()
     const settle = settling.map(({ message: { ref }, token, outcome }) => ({ ref, token, outcome }))
     let answer: RoundAnswer
     try {
-      answer = await this.#write(book, { settle, begin: attempts })
+      answer = await this.#write(book, { settle, begin })
     } catch (error) {
       this.#ended.push(...settling) // written by a later turn
       this.#waiting.unshift(...opening)
       throw error
     }
-    for (const [i, { message }] of opening.entries()) {
+    for (const [i, held] of opening.entries()) {
       const opened = answer.begun[i]
       // undefined: another's by now, or there is nothing to send any more
-      if (opened) this.#start({ book, renewedAtMs }, { ...message, ...opened }, attempts[i]?.token)
+      if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
     }
     await this.#afterSettling(settling, answer.settled)
   }
 
-  #start({ book, renewedAtMs }: Omit<Held, 'message'>, message: Begun, token = ''): void {
+  #start(held: Held, message: Begun): void {
+    const { book, token } = held
     const cutOff = new AbortController()
     const key = keyOf(book, message)
-    this.#running.set(key, { book, message, renewedAtMs, cutOff })
-    void this.#send({ book, renewedAtMs }, message, cutOff.signal).then((attempted) => {
+    this.#running.set(key, { ...held, cutOff })
+    void this.#send(held, message, cutOff.signal).then((attempted) => {
       const { outcome, taken, isGivenUp = false } = attempted
       this.#running.delete(key)
       this.#ended.push({ book, message, token, outcome, taken, isGivenUp })
@@ -350,7 +353,7 @@ export class SinkDrain {
   }
 
   async #send(
-    { book, renewedAtMs }: Omit<Held, 'message'>,
+    { book, renewedAtMs }: Held,
     message: Begun,
     signal: AbortSignal,
   ): Promise<Attempted> {
