@@ -4,6 +4,7 @@ import { readRecord } from '../../../src/ledger/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
 import {
+  around,
   aSlackRig,
   dieAt,
   uids,
@@ -51,6 +52,25 @@ describe('a group', () => {
     )
     const { sinks } = await expectConservation(rig.book)
     expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
+  })
+
+  test('that is disturbed each time is left to its timer after three tries, and loses nothing', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    let closes = 0
+    let isDisturbed = true
+    around(rig.book, async (script, run) => {
+      if (script !== 'close-seal') return run()
+      closes += 1
+      return isDisturbed ? 'again' : run()
+    })
+    expect([await rig.flush(), closes]).toEqual([0, 3])
+    isDisturbed = false
+    rig.clock.aheadMs = 42_000
+    expect([await rig.flush(), closes]).toEqual([1, 4])
+    expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
+    await expectConservation(rig.book)
   })
 
   test('of one event is that event, as if it had come alone', async () => {

@@ -394,6 +394,20 @@ test('once its sink is back so many tries are due at once as asked for, and what
   expect((await dueAt(book, Date.now() + 1000)).toSorted()).toEqual(refs.slice(1).toSorted())
 })
 
+test('once its sink is back the five hundred next tries are looked at, so that nobody else waits for longer', async () => {
+  const book = await tests.book()
+  const laterMs = Date.now() + 3_600_000
+  const refs = [...(await madeBy(book, 'a/b/1')), ...(await madeBy(book, 'a/b/2'))]
+  for (const [at, ref] of refs.entries()) {
+    await beginAttempt(book, ref, 't1', lease)
+    const outcome = { outcome: 'retry', counts: true, reason: 'unavailable' } as const
+    await settle(book, ref, 't1', { ...outcome, atMs: laterMs + 1_000 + at })
+  }
+  const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
+  await tests.redis.zadd(book.key('due', 'soc'), ...others.flat())
+  expect(await wakeRetries(book, 'soc', 9)).toEqual([refs[0]])
+})
+
 test('a message whose members are being taken out of it is not sent', async () => {
   const book = await tests.book()
   const ref = await sealedBatch(book, ['a/b/1', 'a/b/2'])

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { activateGeneration, hasReplicas } from '../../../src/ledger/generation.ts'
+import { activateGeneration, activeHash, hasReplicas } from '../../../src/ledger/generation.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -14,4 +14,12 @@ test('what no replica may disturb is refused while one runs, and for a minute af
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
   await tests.redis.hset(name, 'confirmed', Date.now() - 61_000)
   expect(await hasReplicas(tests.redis, keys)).toBe(false)
+})
+
+test('commands see the configuration that is active, or that none ever was', async () => {
+  const keys = tests.keys()
+  expect(await activeHash(tests.redis, keys)).toBeUndefined()
+  await activateGeneration(tests.redis, keys, 'one')
+  await activateGeneration(tests.redis, keys, 'two')
+  expect(await activeHash(tests.redis, keys)).toBe('two')
 })

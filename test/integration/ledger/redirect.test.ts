@@ -67,3 +67,27 @@ test('what a fallback got is not sent to it again when it is diverted once more'
   expect(await itemsOf(book)).toHaveLength(2)
   expect((await expectConservation(book)).sinks['lake']).toMatchObject({ created: 1 })
 })
+
+test('what a fallback gets is told as the item that it stands for: its route, its feed, and what it was raised from', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid, severity: 'low' })])
+  await takeIn(book, [routed({ uid, severity: 'critical' })], { feed: 'second' })
+  const recordId = book.digests.recordId(uid)
+  const [, waiting] = await itemsOf(book)
+  const ref = `i:${recordId}:1:soc`
+  const targets = [{ sink: 'lake', destination: 'lake:ab', batchWaitMs: undefined }]
+  const where = { ref, record: { uid }, item: waiting! }
+  await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })
+  const [, diverted, atLake] = await itemsOf(book)
+  expect(diverted).toMatchObject({ state: 'diverted', rule: 'fallback to lake', atMs: undefined })
+  expect(atLake).toEqual({
+    ...waiting,
+    index: 2,
+    id: expect.stringMatching(/^e[0-9a-f]{32}$/u),
+    sink: 'lake',
+    destination: 'lake:ab',
+    createdAtMs: expect.any(Number),
+  })
+  expect(atLake).toMatchObject({ sighting: 1, raisedFrom: 'low', routes: ['root'] })
+  expect(atLake!.id).not.toBe(waiting!.id)
+})

@@ -56,6 +56,19 @@ test('a source in words and an id in words are told as any text', () => {
   })
 })
 
+test('the name of a source is read as a line of a dump, and cut', () => {
+  const source = { id: 'joe@acme.com:Pangolin-1', name: 'list ann:Pangolin-2' }
+  const shape = credentialShape({ source_id: 'joe@acme.com:Pangolin-3', source })
+  expect(canonicalJson(shape)).toContain('joe@acme.com')
+  expect(canonicalJson(shape)).not.toMatch(/Pangolin-[13]/u)
+  expect(credentialShape({ source_id: 'x y '.repeat(100), source: { id: 7, name: true } })).toEqual(
+    {
+      source_id: `${'x y '.repeat(50)}…`,
+      source: { id: 7, name: 'boolean' },
+    },
+  )
+})
+
 test('a password that is in the clear anywhere in a malformed record is nowhere in what is kept', () => {
   const secret = fc.stringMatching(/^[a-zA-Z0-9!$%&*+?#~]{12,40}$/)
   const places = fc.constantFrom(

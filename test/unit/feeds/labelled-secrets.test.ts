@@ -221,3 +221,9 @@ test.each([
 ])('a label and its separator are written in many ways: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
 })
+
+test('an address behind a label is looked through for a login for its first three hundred characters', () => {
+  const address = `https://a.example/${'x'.repeat(281)}`
+  expect(markSpans(labelledSpans, `password: ⟦${address}@⟧`)).toBe(`password: ⟦${address}@⟧`)
+  expect(markSpans(labelledSpans, `password: ${address}x@`)).toBe(`password: ${address}x@`)
+})

@@ -74,6 +74,11 @@ test.each([
   'tel:117',
   '\\\\host\\share',
   '//host/share',
+  'http://a.b.example and https://c.d.example, ftp://e and tg://f',
 ])('refang gives %j back', (text) => {
   expect(refang(defang(text))).toBe(text)
+})
+
+test('refang reads what somebody else wrote in capitals', () => {
+  expect(refang('HXXP://EVIL[.]COM')).toBe('http://EVIL.COM')
 })

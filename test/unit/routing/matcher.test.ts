@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { severities } from '../../../src/events/severity.ts'
 import { MatcherError } from '../../../src/routing/matcher-error.ts'
 import { parseMatcher } from '../../../src/routing/matcher.ts'
+import { parseConfig } from '../../../src/config/load.ts'
 
 function matches(text: string, ...values: string[]): boolean {
   return parseMatcher(text).matches(values)
@@ -222,3 +223,21 @@ describe('patterns made to explode', () => {
     expect(performance.now() - began).toBeLessThan(1000)
   })
 })
+
+test.each(['account', 'feed', 'kind', 'type', 'severity', 'source', 'identifier', 'tag'])(
+  'every event has the name %s, so that no feed may have a label of that name',
+  (name) => {
+    const labelled = (label: string) => () =>
+      parseConfig(
+        `
+accounts: { main: { base_url: 'https://api.example.com', api_key: key } }
+feeds: { brand: { type: events, identifier_group: 7, labels: { ${label}: x } } }
+sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
+route: { sinks: [soc] }
+`,
+        { file: 'tocsin.yaml', env: {} },
+      )
+    expect(labelled(name)).toThrow(`labels.${name}: a label may not be called so`)
+    expect(labelled(`my-${name}`)).not.toThrow()
+  },
+)
