@@ -257,6 +257,7 @@ test('a preview looks at the very window that the turn ends, and before the firs
   const rig = await aDigestRig(given)
   const [book] = rig.books
   const id = digestIdOf('oncall:0')
+  const firstMs = everyMorning.schedule.next(Date.now())
   await rig.show(book!, ...uids(2))
   rig.toMorning(1)
   await rig.flush()
@@ -265,10 +266,11 @@ test('a preview looks at the very window that the turn ends, and before the firs
   const nowMs = rig.clock.now()
   const peeked = await peekTurn(book!, { id, sink: 'oncall', nowMs })
   const claimed = await claimTurn(book!, peeked.timer, nowMs)
-  expect(claimed).toEqual({ ...peeked, dueAtMs: nowMs - 2_000, claimedUntilMs: nowMs + 30_000 })
+  const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
+  expect(claimed).toEqual({ ...peeked, ...times })
   const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
-  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note })
-  expect(claimed!.fromMs).toBe(nowMs - dayMs)
+  const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
+  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
   expect(await peekTurn(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
     book,
     timer: 'c:nothing:oncall',

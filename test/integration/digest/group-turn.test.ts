@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { groupTurn } from '../../../src/digest/group-turn.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
@@ -71,6 +72,10 @@ describe('a group', () => {
     expect([await rig.flush(), closes]).toEqual([1, 4])
     expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
     await expectConservation(rig.book)
+  })
+
+  test('of no collection is no message', async () => {
+    expect(await groupTurn((await aRig()).options, [])).toBe(0)
   })
 
   test('of one event is that event, as if it had come alone', async () => {

@@ -5,6 +5,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import {
   holdOrphan,
   keepBack,
+  overflowItems,
   peekCollection,
   releaseDetail,
   returnOrphans,
@@ -144,3 +145,45 @@ test('the halves of a refused batch hold its members, and none is left behind', 
     expect(`b:${record!.items[0]!.sealedIn}:siem`).toBe(half)
   }
 })
+
+/** An item for `soc` in each state in which it waits, and two that are on their way. */
+async function inEachState(book: Book): Promise<Map<string, string>> {
+  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+  const placed = (kind: Gathering['kind'], n: number) => {
+    const plan = routed({ uid: `a/b/${n}` }, ['soc'])
+    const gathering = {
+      id: kind,
+      kind,
+      waitMs: 9,
+      atMs: Date.now() + 9_000,
+      isUrgent: false,
+      about,
+    }
+    return { ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }
+  }
+  const alone = [0, 1, 2, 6].map((n) => routed({ uid: `a/b/${n}` }, ['soc'], n === 6))
+  await takeIn(book, [...alone, placed('group', 3), placed('digest', 4), placed('held', 5)])
+  const refOf = (n: number): string => `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+  for (const n of [1, 2]) await beginAttempt(book, refOf(n), 't1', lease)
+  const retry = { outcome: 'retry', atMs: Date.now() + 9_000, counts: true } as const
+  await settle(book, refOf(1), 't1', { ...retry, reason: 'unavailable' })
+  const names = ['queued', 'retrying', 'sending', 'group', 'digest', 'held', 'detail']
+  return new Map(names.map((name, n) => [name, refOf(n)]))
+}
+
+test.each(['queued', 'retrying', 'group', 'digest', 'held', 'detail'])(
+  'of too many that wait one that is %s is given up, and one that is being sent is not',
+  async (state) => {
+    const book = await tests.book()
+    const refs = await inEachState(book)
+    const asked = [refs.get('sending')!, refs.get(state)!]
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 7 })).toBe(0)
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 6 })).toBe(1)
+    expect(await overflowItems(book, [...refs.values()], { sink: 'soc', keep: 6 })).toBe(0)
+    const { letters } = await listDeadLetters(book, 'soc', { offset: 0, count: 9 })
+    expect(letters.map(({ ref }) => ref)).toEqual([refs.get(state)])
+    expect(letters[0]!.item).toMatchObject({ state: 'dead', atMs: undefined, heldFor: undefined })
+    expect(letters[0]!.item.history.at(-1)).toMatchObject({ outcome: 'dead', reason: 'overflow' })
+    await expectConservation(book)
+  },
+)

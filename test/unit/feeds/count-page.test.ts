@@ -108,6 +108,7 @@ test.each([
 ] as const)('of a page where only %s is counted there is a line: %s', async (name, isTold) => {
   const { lines } = await countedOf({}, { [name]: 1 }, [])
   expect(lines.some(({ msg }) => msg === 'page taken in')).toBe(isTold)
+  expect(lines.some(({ level }) => level === 'warn')).toBe(name === 'quarantined')
 })
 
 test('an empty page is counted as one', async () => {

@@ -172,6 +172,10 @@ test('of a long text its beginning is kept: so much of each field', () => {
     identifiers: [{ id: 1, name: most(300) }],
     highlights: { [most(200)]: [most(500)] },
   })
+  const urlOf = (length: number): string => `https://app.flare.io/`.padEnd(length, 'x')
+  const readUrl = (url: string): string | null => eventOf({ metadata: { flare_url: url } }).url
+  expect(readUrl(urlOf(2000))).toBe(urlOf(2000))
+  expect(readUrl(urlOf(2001))).toBeNull()
   const uid = 'a'.repeat(512)
   expect(parseItem({ metadata: { uid } })).toMatchObject({ event: { uid } })
 })
@@ -283,4 +287,57 @@ test('identifiers may come as bare ids or names, one alone or as a list', () => 
   ])
   expect(eventOf({ identifiers: 7 }).identifiers).toEqual([{ id: 7, name: '7' }])
   expect(eventOf({ identifiers: null })).toMatchObject({ identifiers: [] })
+})
+
+test.each([
+  [{ type: ' paste ' }, { type: 'paste' }],
+  [{ type: '  ' }, { type: 'stealer_log' }],
+  [{ flare_url: ' http://app.flare.io/1 ' }, { url: 'http://app.flare.io/1' }],
+  [{ flare_url: 'https://app.flare.io/1' }, { url: 'https://app.flare.io/1' }],
+  [{ flare_url: '' }, { url: null }],
+  [{ flare_url: 'x-https://app.flare.io/1' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'no address' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'https://ann@app.flare.io' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'https://:x@app.flare.io' }, { url: null, unread: ['flare_url'] }],
+  [{ uid: 12 }, { uid: '12' }],
+])('of the metadata %j is read %j', (metadata, read) => {
+  expect(eventOf({ metadata })).toMatchObject(read)
+})
+
+test('a number that names nothing exactly is no uid', () => {
+  for (const uid of [1.5, 2 ** 53]) expect(parseItem({ metadata: { uid } }).ok).toBe(false)
+})
+
+test.each([
+  [{ override: 'low' }, 'low', 'high'],
+  [{ original: 'low' }, 'low', null],
+  [{ override: null, original: 'low' }, 'low', null],
+  [{ override: 'info', original: 'low' }, 'info', 'low'],
+  [{ name: 'low' }, 'low', 'high'],
+  ['low', 'low', 'high'],
+  [{ override: true }, 'unknown', 'high'],
+])('the severity of a tenant that says %j is %j, before it was %j', (given, severity, before) => {
+  const event = eventOf({ tenant_metadata: { severity: given } })
+  expect([event.severity, event.originalSeverity]).toEqual([severity, before])
+})
+
+test.each([
+  ['', null],
+  [[], null],
+  ['one', 'one'],
+  [['one', 'two'], 'one\ntwo'],
+  [['1', '2', '3', '4', '5', '6'], '1\n2\n3\n4\n5'],
+])('of the notes %j are kept %j', (given, notes) => {
+  expect(eventOf({ tenant_metadata: { notes: given } }).notes).toBe(notes)
+})
+
+test.each([
+  ['acme', { highlights: ['acme'] }],
+  [['acme', 'corp'], { highlights: ['acme', 'corp'] }],
+  [{ title: 'acme', body: [], url: null }, { title: ['acme'] }],
+  [null, {}],
+])('of the highlights %j are kept %j', (given, highlights) => {
+  const event = eventOf({ highlights: given })
+  expect(event.highlights).toEqual(highlights)
+  expect(event.unread).toBeUndefined()
 })
