@@ -125,7 +125,7 @@ export async function peekTurn(
 
 /** Puts turns off; what is collected meanwhile goes with them. */
 export async function postpone(book: Book, timers: readonly string[], atMs: number): Promise<void> {
-  if (timers.length > 0) await book.run('postpone-timers', atMs, ...timers)
+  await book.run('postpone-timers', atMs, ...timers)
 }
 
 /** Makes everything due that the end of a mute is awaited for. */

@@ -291,14 +291,15 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
   const [book] = rig.books
   await rig.show(book!, ...uids(2))
   rig.toMorning(1)
-  let closes = 0
+  let [seals, closes] = [0, 0]
   let isDisturbed = false
   around(book!, async (script, run) => {
+    if (script === 'seal-members') seals += 1
     if (script !== 'close-seal') return run()
     closes += 1
     return isDisturbed ? 'again' : run()
   })
-  expect([await rig.flush(), closes]).toEqual([1, 1])
+  expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
   await rig.show(book!, ...uids(3, 10))
   rig.toMorning(2)
   isDisturbed = true
@@ -306,5 +307,8 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
   isDisturbed = false
   rig.clock.aheadMs += 31_000
   expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3])
+  rig.toMorning(3)
+  const before = seals
+  expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
 })

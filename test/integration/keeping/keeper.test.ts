@@ -431,3 +431,16 @@ test('a record weighs what Redis says with its payload, and its places in the ta
   const own = bytes.reduce<number>((sum, one) => sum + (one ?? 0), 0)
   expect(await book.run('weigh-records', recordId, 'gone')).toEqual([-1, own + 120, -1, 0])
 })
+
+test('what was settled before the time that was asked for goes, to the millisecond', async () => {
+  const { book } = await aScene()
+  await settled(book, 0, { agoMinutes: 50, outcome: 'dead' })
+  const id = book.digests.recordId(uidOf(0))
+  const { i } = JSON.parse((await tests.redis.get(book.key('rec', id)))!) as Stored
+  const trim = (beforeMs: number) => book.run('trim-records', beforeMs, book.horizonMs, id)
+  expect(await trim(i[0]!.e)).toEqual([0, 0])
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  expect(await trim(i[0]!.e + 1)).toEqual([1, 1])
+  expect(await countDeadLetters(book, 'soc')).toBe(0)
+  expect(await trim(i[0]!.e + 1)).toEqual([0, 0])
+})

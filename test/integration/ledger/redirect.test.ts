@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, type Outcome } from '../../../src/ledger/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
-import { divertItem, resendItem } from '../../../src/ledger/redirect.ts'
+import { divertItem, moveItem, resendItem } from '../../../src/ledger/redirect.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -90,4 +90,35 @@ test('what a fallback gets is told as the item that it stands for: its route, it
   })
   expect(atLake).toMatchObject({ sighting: 1, raisedFrom: 'low', routes: ['root'] })
   expect(atLake!.id).not.toBe(waiting!.id)
+})
+
+test('what a destination had by an earlier record is not sent to it again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid }, ['soc', 'lake'])])
+  const name = book.key('rec', book.digests.recordId(uid))
+  const record = JSON.parse((await tests.redis.get(name))!) as { i: unknown[] }
+  record.i.pop()
+  await tests.redis.set(name, JSON.stringify(record))
+  const [item] = await itemsOf(book)
+  const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
+  const where = { ref: `i:${book.digests.recordId(uid)}:0:soc`, record: { uid }, item: item! }
+  const diverted = await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })
+  expect(diverted).toEqual({ status: 'done', made: [] })
+  expect((await itemsOf(book)).map(({ state }) => state)).toEqual(['diverted'])
+})
+
+test('what is not there any more is neither moved, nor diverted, nor sent again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid })])
+  const [item] = await itemsOf(book)
+  for (const ref of ['i:gone:0:soc', `i:${book.digests.recordId(uid)}:1:soc`]) {
+    const where = { ref, record: { uid }, item: item! }
+    expect(await moveItem(book, where, [], 'ann')).toBe('other')
+    expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('other')
+    expect(await divertItem(book, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
+      status: 'other',
+      made: [],
+    })
+  }
+  expect(await itemsOf(book)).toEqual([item])
 })

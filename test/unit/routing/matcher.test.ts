@@ -39,6 +39,7 @@ describe('the grammar', () => {
     ['identifier="say \\"hi\\""', 'identifier', '=', 'say "hi"'],
     ['identifier=~"a\\.b\\\\\\d"', 'identifier', '=~', 'a\\.b\\\\d'],
     ['identifier=~a\\.b', 'identifier', '=~', 'a\\.b'],
+    ['tag="a\\\nb"', 'tag', '=', 'a\\\nb'],
     ['tag="two\\nlines"', 'tag', '=', 'two\nlines'],
     ['source=été😀', 'source', '=', 'été😀'],
   ])('%s', (text, name, operator, value) => {
