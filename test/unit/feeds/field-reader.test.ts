@@ -72,6 +72,7 @@ test.each([
   [Date.UTC(2200, 0, 1) + 1, null, true],
   [0, null, true],
   [true, null, true],
+  [[at], null, true],
   [{}, null, true],
   ['', null, false],
   [' ', null, false],

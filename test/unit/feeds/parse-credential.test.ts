@@ -180,6 +180,10 @@ test('a source may be its name alone, and a secret or a time a number', () => {
     },
   })
   expect(parsed({ source: 7 }).event).toMatchObject({ source: '7' })
+  const leaked_at = '2025-12-02T00:00:00'
+  expect(parsed({ source: { leaked_at } }).event.highlights['source.leaked_at']).toEqual([
+    leaked_at,
+  ])
 })
 
 describe('without an id it is no credential', () => {

@@ -66,6 +66,7 @@ test.each(['failed', 'refused', 'overdue'] as const)(
     expect(event.uid).toBe(`threat_flow/request/r1/${outcome}`)
     expect(event.highlights).toEqual({ outcome: [outcome], request: ['r1'] })
     expect(event.tags).toEqual([])
+    expect(eventOf(whole, outcome)).toEqual(event)
     expect(event.unread).toBeUndefined()
   },
 )
@@ -77,6 +78,7 @@ test('what of a report cannot be read is named, and it goes by its request where
   expect(event.unread).toEqual(['id', 'tags', 'title'])
   expect(eventOf('no report').unread).toEqual(['id', 'report'])
   expect(eventOf(null).unread).toBeUndefined()
+  expect(eventOf({ id: 1, title: ['one', 'two'] }).highlights).toMatchObject({ title: ['one'] })
 })
 
 test('of each field so much is kept', () => {
