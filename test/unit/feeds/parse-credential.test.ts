@@ -186,6 +186,13 @@ test('a source may be its name alone, and a secret or a time a number', () => {
   ])
 })
 
+test('what repeats or holds a secret is masked in a name or a domain, be it a time or a pair', () => {
+  const hash = '2026-01-05T16:30:37Z'
+  const { highlights } = parsed({ hash, domain: hash, source: { name: 'ann:hunter22' } }).event
+  expect(highlights).toMatchObject({ domain: ['2••••Z'], 'source.name': ['ann:h••••2'] })
+  expect(parsed({ hash_type: ' ' }).event.highlights).not.toHaveProperty('hash_type')
+})
+
 describe('without an id it is no credential', () => {
   test.each([
     ['no object', 'joe:hunter2', 'item: '],
