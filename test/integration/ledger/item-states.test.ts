@@ -72,6 +72,36 @@ test('an item that a late answer delivered while its sink was gone does not come
   await expectConservation(book)
 })
 
+test('an item whose sink is gone is neither due, nor in its batch, nor on its way', async () => {
+  const { book, ref } = await aBook()
+  await beginAttempt(book, ref, 't1', lease)
+  expect(await due(book, 'siem')).toEqual([ref])
+  await holdOrphan(book, ref)
+  expect(await due(book, 'siem')).toEqual([])
+  expect(await itemIn(book)).toMatchObject({
+    state: 'held',
+    heldFor: 'orphaned',
+    atMs: undefined,
+    sealedIn: undefined,
+    repeatRisks: 1,
+  })
+  expect(await settle(book, ref, 't1', { outcome: 'dead' })).toEqual({ status: 'stale' })
+  await expectConservation(book)
+})
+
+test('an item of a batch that is sealed leaves with it when its sink is gone', async () => {
+  const book = await tests.book()
+  const page = { batchWaitMs: 1_000 }
+  await takeIn(book, [routed({ uid }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])], page)
+  const refs = (await peekCollection(book, 'siem', 9)).map((waiting) => waiting.ref)
+  const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
+  await tests.redis.zadd(book.key('due', 'siem'), Date.now(), refs[0]!) // of an older version
+  await holdOrphan(book, batch!)
+  expect(await due(book, 'siem')).toEqual([])
+  expect(await tests.redis.smembers(book.key('orphans', 'siem'))).toHaveLength(2)
+  await expectConservation(book)
+})
+
 test('an event whose group ended while its details were fetched is sent by itself', async () => {
   const book = await tests.book()
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
