@@ -4,7 +4,9 @@ import { digestTurn } from '../../../src/digest/digest-turn.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import { digestIdOf } from '../../../src/digest/placement.ts'
 import { claimTurn, dueTimers, peekTurn } from '../../../src/digest/timers.ts'
+import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
 import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { around, uids } from '../../support/gathering.ts'
@@ -311,4 +313,22 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
   const before = seals
   expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
   expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
+})
+
+test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const { books } = rig
+  for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+  rig.oncall.next('timeout')
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  const options = { books, staleMs: 0, batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(books[0]!, ref!, options)).toBe('open')
+  for (const book of books) {
+    const { items } = (await readRecord(book, book.digests.recordId('a/b/1')))!
+    expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
+    expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
+    await expectConservation(book)
+  }
 })

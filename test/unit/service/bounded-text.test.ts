@@ -184,8 +184,10 @@ test.each(everyPieceSize)(
     const { items: kept } = JSON.parse(page) as { items: object[] }
     expect(page.length).toBeLessThan(130)
     expect(kept).toEqual([expect.objectContaining({ k0: 0, k7: 7 }), { uid: 'b' }])
-    const some = { text: 'x'.repeat(50) }
+    const some = { text: 'x'.repeat(90) }
     const whole = JSON.stringify({ one: some, two: some, three: some, four: 4 })
     expect(read(whole, { itemBytes: 76 }, pieceBytes)).toBe(whole)
+    const last = JSON.stringify({ items: [some], next: 'cursor' })
+    expect(read(last, { itemBytes: 76 }, pieceBytes)).toBe(last)
   },
 )
