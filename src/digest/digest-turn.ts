@@ -165,5 +165,5 @@ async function ensureDigest(
   const atMs = setMs === undefined ? missedMs : nextMs
   const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
   const note = JSON.stringify(await readTotals({ books }, name))
-  await book.run('ensure-digest', id, name, atMs, about, Math.floor(nowMs), note)
+  await book.run('ensure-digest', id, name, atMs, about, nowMs, note)
 }

@@ -93,7 +93,9 @@ function backlogOf({ destination, feed }: ToPlace, isAtOnce: boolean): Gathering
 
 function groupOf({ destination, severity }: ToPlace, grouping: Grouping): Gathering {
   const { route, labels, waitMs } = grouping
-  const sorted = Object.entries(labels).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const sorted = Object.keys(labels)
+    .toSorted()
+    .map((name) => [name, labels[name]])
   return {
     id: idOf('group', route, destination, JSON.stringify(sorted)),
     kind: 'group',

@@ -125,7 +125,7 @@ export async function closeSeal(
       bid: at === 0 ? closing.messageId : messageIdOf(turn),
       k: turn.sink,
       claimed: turn.claimedUntilMs,
-      next: nextMs === undefined ? false : Math.floor(nextMs),
+      next: nextMs ?? false,
       ...(window && { from: window.toMs, told: window.toMs, note: window.note }),
     })),
     ...(message && {

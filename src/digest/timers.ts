@@ -59,7 +59,7 @@ export async function claimTurn(
   timer: string,
   nowMs: number,
 ): Promise<Turn | undefined> {
-  const answer = String(await book.run('claim-timer', timer, Math.floor(nowMs), leaseMs))
+  const answer = String(await book.run('claim-timer', timer, nowMs, leaseMs))
   const ref = parseRef(timer)
   if (answer === '' || ref.kind !== 'gathering') return undefined
   const stored = JSON.parse(answer) as StoredTurn
@@ -76,7 +76,7 @@ export async function claimTurn(
     about: JSON.parse(stored.about) as GatheringAbout,
     sequence: stored.seq,
     dueAtMs: stored.due,
-    claimedUntilMs: Math.floor(nowMs) + leaseMs,
+    claimedUntilMs: nowMs + leaseMs,
     openedAtMs: stored.opened ?? stored.due,
     fence: { opened: stored.opened === undefined ? false : String(stored.opened), seq: stored.seq },
     stormId: stored.storm,
@@ -125,12 +125,12 @@ export async function peekTurn(
 
 /** Puts turns off; what is collected meanwhile goes with them. */
 export async function postpone(book: Book, timers: readonly string[], atMs: number): Promise<void> {
-  if (timers.length > 0) await book.run('postpone-timers', Math.floor(atMs), ...timers)
+  await book.run('postpone-timers', atMs, ...timers)
 }
 
 /** Makes everything due that the end of a mute is awaited for. */
 export async function wakeHeld(book: Book, nowMs: number): Promise<void> {
-  await book.run('wake-held', Math.floor(nowMs))
+  await book.run('wake-held', nowMs)
 }
 
 /** References of a collection's members, oldest first. */

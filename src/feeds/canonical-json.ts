@@ -11,18 +11,13 @@ export function canonicalJson(value: unknown, depth = 0): string {
   if (Array.isArray(value)) {
     return `[${value.map((element) => canonicalJson(element, depth + 1)).join(',')}]`
   }
-  const members = Object.entries(value)
-    .toSorted(([a], [b]) => compare(a, b))
-    .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member, depth + 1)}`)
-  return `{${members.join(',')}}`
+  const members: Record<string, unknown> = { ...value }
+  const texts = Object.keys(members)
+    .toSorted() // by code unit, the same on every machine
+    .map((key) => `${JSON.stringify(key)}:${canonicalJson(members[key], depth + 1)}`)
+  return `{${texts.join(',')}}`
 }
 
 function scalar(value: unknown): string {
   return typeof value === 'bigint' ? 'null' : (JSON.stringify(value) ?? 'null')
-}
-
-/** By code unit, the same on every machine. */
-function compare(a: string, b: string): number {
-  if (a === b) return 0
-  return a < b ? -1 : 1
 }

@@ -71,5 +71,8 @@ function whose(feed: WatchedEvents): number[] {
 
 /** Members in an order of their own: how the file was written makes no other request. */
 export function sorted(filters: object): [string, unknown][] {
-  return Object.entries(filters).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const members: Record<string, unknown> = { ...filters }
+  return Object.keys(members)
+    .toSorted()
+    .map((name) => [name, members[name]])
 }

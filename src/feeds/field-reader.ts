@@ -43,7 +43,6 @@ export function createFieldReader(): FieldReader {
   return {
     text: (field, value) => (isAbsent(value) ? null : noting(field, textIn(value))),
     texts(field, value, max) {
-      if (isAbsent(value)) return []
       const values = Array.isArray(value) ? value.slice(0, max) : [value]
       return values.flatMap((one) => {
         const text = isAbsent(one) ? null : noting(field, textIn(one))

@@ -65,7 +65,7 @@ export function parseCredential(raw: unknown, severity: Severity): ParsedCredent
   return {
     ok: true,
     event: { ...event, severity, ...reader.unread() },
-    secret: (wholeSecret?.length ?? 0) > limits.secret ? null : wholeSecret,
+    secret: (wholeSecret ?? '').length > limits.secret ? null : wholeSecret,
     wholeSecret,
     identity: fields.texts.identity_name[0] ?? null,
     domain: fields.texts.domain[0] ?? null,

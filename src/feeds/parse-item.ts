@@ -206,7 +206,7 @@ function webUrl(value: unknown, reader: FieldReader): string | null {
   const text = reader.text('flare_url', value)?.trim() ?? ''
   if (text === '') return null
   const url = URL.parse(text)
-  const isLink = url !== null && /^https?:$/u.test(url.protocol)
+  const isLink = url !== null && /^https?:/u.test(url.protocol)
   if (isLink && `${url.username}${url.password}` === '' && url.href.length <= limits.url) {
     return url.href
   }
@@ -217,7 +217,7 @@ function webUrl(value: unknown, reader: FieldReader): string | null {
 function uidIn(values: readonly unknown[]): string | null {
   for (const value of values) {
     if (typeof value === 'string' && value !== '') return value
-    if (typeof value === 'number' && Number.isSafeInteger(value)) return String(value)
+    if (Number.isSafeInteger(value)) return String(value)
   }
   return null
 }

@@ -51,7 +51,7 @@ function kindOfWords(words: readonly string[]): SecretKind | null {
   const whole = words.join('')
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (tokenWords.has(whole)) return 'token'
-  if (aboutSecret.has(last) || (words.length > 1 && aboutPrefix.has(first))) return null
+  if (aboutSecret.has(last) || aboutPrefix.has(first)) return null
   if (words.some((word) => cookieWords.has(word)) || cookieWords.has(whole)) return 'cookie'
   if (keywords.has(whole)) return null
   if (phraseWords.has(whole) || words.some((word) => phraseWords.has(word))) return 'phrase'
@@ -71,10 +71,11 @@ export interface Label {
 export function labelAt(words: readonly string[]): Label | null {
   const last = words.at(-1) ?? ''
   if (!/\p{L}/u.test(last)) return null
-  const key = words.length === 1 ? last : words.slice(-3).join(' ')
+  const near = words.slice(-3)
+  const key = near.join(' ')
   const known = labels.get(key)
   if (known !== undefined) return known
-  const label = labelOfWords(words.slice(-3).map(fold), last)
+  const label = labelOfWords(near.map(fold), last)
   if (labels.size >= 5_000) labels.clear()
   labels.set(key, label)
   return label
@@ -85,8 +86,8 @@ const labels = new Map<string, Label | null>()
 function labelOfWords(folded: readonly string[], last: string): Label | null {
   const whole = folded.at(-1) ?? ''
   const pair = folded.slice(-2).join('')
-  if (folded.length > 1 && keywords.has(pair)) return null
-  const spaced = [folded.slice(-3).join(''), pair].find((joined) => spacedLabels.has(joined))
+  if (keywords.has(pair)) return null
+  const spaced = [folded.join(''), pair].find((joined) => spacedLabels.has(joined))
   if (folded.length > 1 && spaced !== undefined) {
     const isToken = spaced.endsWith('key') || digitsOnly.has(spaced)
     return { kind: isToken ? 'token' : 'phrase', weak: false }

@@ -12,7 +12,7 @@ export async function areInhibited(
   if (asked.length === 0) return []
   const lookups = book.redis.pipeline()
   for (const { key, windowMs } of asked) {
-    lookups.zrangebyscore(book.key('inhibit', key), Math.floor(nowMs - windowMs), '+inf')
+    lookups.zrangebyscore(book.key('inhibit', key), nowMs - windowMs, '+inf')
   }
   const answers = (await lookups.exec()) ?? []
   return asked.map(({ recordId }, i) => {

@@ -21,7 +21,7 @@ export function planItems(
 ): PlannedItem[] {
   const planned = new Map<string, PlannedItem>()
   const isLive = ({ stage }: RouteDecision): boolean => stage === 'live'
-  const inOrder = [...decisions.filter(isLive), ...decisions.filter((one) => !isLive(one))]
+  const inOrder = [...decisions.filter(isLive), ...decisions] // a route counts where it stands first
   const named = inOrder.flatMap(({ route, stage, sinks }) =>
     sinks.map((sink) => ({ route, sink, isShadow: stage === 'shadow' })),
   )

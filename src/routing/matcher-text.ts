@@ -10,7 +10,7 @@ export interface MatcherText {
 
 /** Throws MatcherError. */
 export function readMatcherText(text: string): MatcherText {
-  const parts = /^([A-Za-z_][\w-]*)\s*([=!<>~]+)\s*(.*)$/su.exec(text.trim())
+  const parts = /^([A-Za-z_][\w-]*)\s*([=!<>~]+)\s*(.*)/su.exec(text.trim())
   if (!parts) {
     const remedy = 'write a name, an operator and a value, e.g. severity>=high or type="paste"'
     throw new MatcherError(text, 'not a matcher', remedy)

@@ -78,11 +78,11 @@ export function refuseLiteral(hostname: string): void {
 export function publicLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {
-      if (error) return callback(error, '', 0)
+      if (error) return callback(error, '')
       const addresses = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }]
       const open = addresses.filter(({ address }) => nonPublicClass(address) === undefined)
       const [first] = open
-      if (first === undefined) return callback(noneOpen(addresses), '', 0)
+      if (first === undefined) return callback(noneOpen(addresses), '')
       if (options.all) callback(null, open)
       else callback(null, first.address, first.family)
     })

@@ -3,8 +3,8 @@
 -- KEYS[1]  the generation's key
 -- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm); patience in ms
 -- Returns  its number, or 0 where another one is active
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+-- @include lib/clock.lua
+
 local state = redis.call('HMGET', KEYS[1], 'hash', 'confirmed')
 local is_active = state[1] == ARGV[1]
 local is_deserted = now > tonumber(state[2] or '0') + tonumber(ARGV[3])

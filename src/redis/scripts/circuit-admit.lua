@@ -3,6 +3,8 @@
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     lease of a probe in ms, fingerprint of the sink's address ('': not known)
 -- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
+-- @include lib/clock.lua
+
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused')
 local mark = state[2] and cjson.decode(state[2])
 local is_disabled = mark and (ARGV[2] == '' or mark.of == ARGV[2])
@@ -12,8 +14,6 @@ end
 if not state[1] then
   return 0
 end
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 if now < tonumber(state[1]) then
   return tonumber(state[1]) - now
 end

@@ -6,8 +6,8 @@
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone; fingerprint of the sink's
 --          address ('': not known); what was answered (gone); how long it opens at first, ms
 -- Returns  'opened <until ms>', 'closed', 'disabled', or ''
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+-- @include lib/clock.lua
+
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled')
 local word, address = ARGV[1], ARGV[2]
 local mark = state[2] and cjson.decode(state[2])

@@ -4,8 +4,8 @@
 -- KEYS[1]  the account's pause: hash of until (ms), times, reason
 -- ARGV     reason, first pause in ms, longest pause in ms
 -- Returns  {ms left, how many pauses since the last success, 1 if this call made the pause}
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+-- @include lib/clock.lua
+
 local state = redis.call('HMGET', KEYS[1], 'until', 'times')
 local stop, times = tonumber(state[1] or '0'), tonumber(state[2] or '0')
 local longest = tonumber(ARGV[3])

@@ -28,18 +28,18 @@ local function take_out()
   item.tok = nil
 end
 
--- What the destination has of the event, and whether that left it for elsewhere.
+-- Whether the destination has or had the event, and the item that left it for elsewhere where it has none now.
 local function find_item(destination)
   local left
   for m, other in ipairs(record.i) do
     if other.d == destination and other.rk >= item.rk and other.why ~= 'shadow' then
       if other.st ~= 'diverted' then
-        return m - 1, false
+        return true
       end
       left = m - 1
     end
   end
-  return left, left ~= nil
+  return left ~= nil, left
 end
 
 local made = {}
@@ -70,9 +70,10 @@ local function send_again(m, one, target)
 end
 
 local function add_item(target)
-  local known, has_left = find_item(target.d)
-  if has_left then
-    note_made(known, record.i[known + 1], send_again(known, record.i[known + 1], target))
+  local known, left = find_item(target.d)
+  if left then
+    local again = record.i[left + 1]
+    note_made(left, again, send_again(left, again, target))
   end
   local weeks = open_weeks(ask.horizon)
   if known or is_marked(weeks, target, ask.horizon) then

@@ -53,3 +53,16 @@ test('a pause of a sink without a limit holds nothing up once it has one', async
   await paces[0]!.pause(aRehearsedSink('siem'), 30_000)
   expect(await paces[0]!.reserve(aRehearsedSink('siem', { limitPerSecond: 100 }))).toBe(0)
 })
+
+test('the next place of a sink stands in Redis, by the clock of Redis, for a second longer than it matters', async () => {
+  const keys = tests.keys()
+  const { paces } = replicas(keys)
+  await paces[0]!.wait(aRehearsedSink('soc', { limitPerSecond: 0.1 }), signal)
+  const name = keys.shared('pace', 'soc')
+  const [seconds] = await tests.redis.time()
+  expect(Number(await tests.redis.get(name)) - Number(seconds) * 1000).toBeGreaterThan(9_000)
+  expect(Number(await tests.redis.get(name)) - Number(seconds) * 1000).toBeLessThanOrEqual(11_000)
+  const leftMs = await tests.redis.pttl(name)
+  expect(leftMs).toBeGreaterThan(10_000)
+  expect(leftMs).toBeLessThanOrEqual(11_000)
+})

@@ -35,6 +35,29 @@ test('a message of many groups that was cut off is finished though another group
   await expectAllDelivered(book, 31)
 })
 
+test.each([
+  [1, 'group'],
+  [2, 'storm'],
+])('a message of %i groups that was cut off is finished as a %s', async (count, kind) => {
+  const rig = await aSlackRig(given)
+  const { book } = rig
+  const types = Array.from({ length: count }, (_, i) => `t${i}`)
+  const inGroup = (type: string, n: number) =>
+    rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
+  await takeIn(
+    book,
+    types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
+  )
+  // of its burst the destination has one message left
+  await given.redis.set(book.key('flushes', 'soc'), Date.now() + 69_000)
+  rig.clock.aheadMs = 11_000
+  dieAt(book, 'close-seal', 1)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received[0]!.summary).toMatchObject({ kind, total: 2 * count })
+})
+
 test('the file of a message that was cut off while it was sealed has its events in the order in which they came', async () => {
   const rig = await aSlackRig(given)
   Object.assign(rig.soc, { canAttach: true })

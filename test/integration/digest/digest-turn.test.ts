@@ -2,11 +2,14 @@ import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/digest/digest-state.ts'
 import { digestTurn } from '../../../src/digest/digest-turn.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
-import { claimTurn, dueTimers } from '../../../src/digest/timers.ts'
+import { digestIdOf } from '../../../src/digest/placement.ts'
+import { claimTurn, dueTimers, peekTurn } from '../../../src/digest/timers.ts'
+import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
+import { readRecord } from '../../../src/ledger/records.ts'
 import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { uids } from '../../support/gathering.ts'
+import { around, uids } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const given = redisForTests()
@@ -250,4 +253,82 @@ test('operators see how much waits for a digest over all accounts, when it is du
   rig.toMorning(1)
   await rig.flush()
   expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
+})
+
+test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  const id = digestIdOf('oncall:0')
+  const firstMs = everyMorning.schedule.next(Date.now())
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  await rig.flush()
+  await rig.show(book!, ...uids(1, 10))
+  rig.toMorning(2)
+  const nowMs = rig.clock.now()
+  const peeked = await peekTurn(book!, { id, sink: 'oncall', nowMs })
+  const claimed = await claimTurn(book!, peeked.timer, nowMs)
+  const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
+  expect(claimed).toEqual({ ...peeked, ...times })
+  const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
+  const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
+  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
+  expect(await peekTurn(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
+    book,
+    timer: 'c:nothing:oncall',
+    id: 'nothing',
+    sink: 'oncall',
+    kind: 'digest',
+    about: { destination: '', route: null, labels: {}, feed: null },
+    sequence: 0,
+    dueAtMs: nowMs,
+    claimedUntilMs: 0,
+    openedAtMs: nowMs,
+    fence: { opened: false, seq: 0 },
+  })
+})
+
+test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  let [seals, closes] = [0, 0]
+  let isDisturbed = false
+  around(book!, async (script, run) => {
+    if (script === 'seal-members') seals += 1
+    if (script !== 'close-seal') return run()
+    closes += 1
+    return isDisturbed ? 'again' : run()
+  })
+  expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
+  await rig.show(book!, ...uids(3, 10))
+  rig.toMorning(2)
+  isDisturbed = true
+  expect([await rig.flush(), closes]).toEqual([0, 4])
+  isDisturbed = false
+  rig.clock.aheadMs += 31_000
+  expect(await rig.flush()).toBe(1)
+  rig.toMorning(3)
+  const before = seals
+  expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
+})
+
+test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const { books } = rig
+  for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+  rig.oncall.next('timeout')
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  const options = { books, staleMs: 0, batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(books[0]!, ref!, options)).toBe('open')
+  for (const book of books) {
+    const { items } = (await readRecord(book, book.digests.recordId('a/b/1')))!
+    expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
+    expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
+    await expectConservation(book)
+  }
 })

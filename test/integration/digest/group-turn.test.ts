@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
+import { groupTurn } from '../../../src/digest/group-turn.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
 import {
+  around,
   aSlackRig,
   dieAt,
   uids,
@@ -51,6 +53,63 @@ describe('a group', () => {
     )
     const { sinks } = await expectConservation(rig.book)
     expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
+  })
+
+  test('that is disturbed each time is left to its timer after three tries, and loses nothing', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    let closes = 0
+    let isDisturbed = true
+    around(rig.book, async (script, run) => {
+      if (script !== 'close-seal') return run()
+      closes += 1
+      return isDisturbed ? 'again' : run()
+    })
+    expect([await rig.flush(), closes]).toEqual([0, 3])
+    isDisturbed = false
+    rig.clock.aheadMs = 42_000
+    expect([await rig.flush(), closes]).toEqual([1, 4])
+    expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
+    await expectConservation(rig.book)
+  })
+
+  test('settles the last of its members as well where one is left over', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(301))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    const { sinks } = await expectConservation(rig.book)
+    expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
+  })
+
+  test('is queued by its worst severity', async () => {
+    const rig = await aRig()
+    const queued: string[] = []
+    rig.options.queue = (_account, work) => {
+      queued.push(...work.map(({ severity }) => severity))
+      return Promise.resolve()
+    }
+    await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
+    rig.clock.aheadMs = 11_000
+    await rig.seal()
+    expect(queued).toEqual(['medium'])
+  })
+
+  test('listens for its interval after its message, and a summary of a first poll for half a minute', async () => {
+    const rig = await aRig({ intervalMs: 300_000 })
+    await rig.show({ uid: 'a/b/1' })
+    await takeIn(rig.book, [rig.event({ uid: 'a/b/2' }, { isBacklog: true })])
+    rig.clock.aheadMs = 16_000
+    const beforeMs = rig.clock.now()
+    expect(await rig.flush()).toBe(2)
+    const timers = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+    const waitsMs = timers.filter((_one, at) => at % 2 === 1).map((atMs) => Number(atMs) - beforeMs)
+    expect(waitsMs.map((ms) => Math.floor(ms / 10_000))).toEqual([3, 30])
+  })
+
+  test('of no collection is no message', async () => {
+    expect(await groupTurn((await aRig()).options, [])).toBe(0)
   })
 
   test('of one event is that event, as if it had come alone', async () => {

@@ -394,6 +394,47 @@ test('once its sink is back so many tries are due at once as asked for, and what
   expect((await dueAt(book, Date.now() + 1000)).toSorted()).toEqual(refs.slice(1).toSorted())
 })
 
+test.each([
+  ['unavailable', true],
+  ['timeout', true],
+  ['connection_lost', true],
+  ['rejected', false],
+  ['rate_limited', false],
+])(
+  'a try that failed with %s is due at once when its sink is back, alone or as a batch: %s',
+  async (reason, isDue) => {
+    const book = await tests.book()
+    const [single] = await madeBy(book, 'a/b/0', ['siem'])
+    const batch = await sealedBatch(book, ['a/b/1', 'a/b/2'])
+    const laterMs = Date.now() + 3_600_000
+    for (const [at, ref] of [single!, batch].entries()) {
+      await beginAttempt(book, ref, 't1', lease)
+      await settle(book, ref, 't1', { outcome: 'retry', atMs: laterMs + at, counts: true, reason })
+    }
+    const woken = isDue ? [single, batch] : []
+    expect(await wakeRetries(book, 'siem', 9)).toEqual(woken)
+    expect(new Set(await dueAt(book, Date.now() + 1_000))).toEqual(new Set(woken))
+    const { atMs } = await itemOf(book, 'a/b/0')
+    expect(isDue ? Date.now() - atMs! < 60_000 : atMs === laterMs).toBe(true)
+    await tests.redis.del(book.key('batch', batch.split(':')[1]!)) // it was settled meanwhile
+    expect(await wakeRetries(book, 'siem', 9)).toEqual([])
+  },
+)
+
+test('once its sink is back the five hundred next tries are looked at, so that nobody else waits for longer', async () => {
+  const book = await tests.book()
+  const laterMs = Date.now() + 3_600_000
+  const refs = [...(await madeBy(book, 'a/b/1')), ...(await madeBy(book, 'a/b/2'))]
+  for (const [at, ref] of refs.entries()) {
+    await beginAttempt(book, ref, 't1', lease)
+    const outcome = { outcome: 'retry', counts: true, reason: 'unavailable' } as const
+    await settle(book, ref, 't1', { ...outcome, atMs: laterMs + 1_000 + at })
+  }
+  const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
+  await tests.redis.zadd(book.key('due', 'soc'), ...others.flat())
+  expect(await wakeRetries(book, 'soc', 9)).toEqual([refs[0]])
+})
+
 test('a message whose members are being taken out of it is not sent', async () => {
   const book = await tests.book()
   const ref = await sealedBatch(book, ['a/b/1', 'a/b/2'])

@@ -69,12 +69,14 @@ test.each([true, undefined])(
   },
 )
 
-test('the floor is fixed by the first poll and stays', async () => {
+test('the floor is fixed by the first poll and stays, and so is when that was', async () => {
   const book = await tests.book()
   const first = await openFeed(book, 'brand', 60_000)
   const second = await openFeed(book, 'brand', 999_000)
   expect(first.nowMs - first.floorMs).toBe(60_000)
   expect(second.floorMs).toBe(first.floorMs)
+  expect(first.rescans.firstPollMs).toBe(first.nowMs)
+  expect(second.rescans.firstPollMs).toBe(first.nowMs)
 })
 
 test('what a page says of a feed is kept: cursor, last success, end of the feed, newest event', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   activateGeneration,
+  activeHash,
   confirmGeneration,
   hasReplicas,
 } from '../../../src/ledger/generation.ts'
@@ -31,4 +32,12 @@ test('the configuration started last is active; one that nobody confirms any mor
   expect(await confirm('two')).toBe(2)
   expect(await confirm('one', -1)).toBe(3)
   expect(await confirm('two')).toBeUndefined()
+})
+
+test('commands see the configuration that is active, or that none ever was', async () => {
+  const keys = tests.keys()
+  expect(await activeHash(tests.redis, keys)).toBeUndefined()
+  await activateGeneration(tests.redis, keys, 'one')
+  await activateGeneration(tests.redis, keys, 'two')
+  expect(await activeHash(tests.redis, keys)).toBe('two')
 })

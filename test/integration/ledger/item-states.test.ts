@@ -11,6 +11,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import {
   holdOrphan,
   keepBack,
+  overflowItems,
   releaseDetail,
   returnOrphans,
   type Gathering,
@@ -72,6 +73,36 @@ test('an item that a late answer delivered while its sink was gone does not come
   expect(await itemIn(book)).toMatchObject({ state: 'delivered', heldFor: undefined })
   expect(await tests.redis.smembers(book.key('orphans', 'siem'))).toEqual([])
   expect(await returnOrphans(book, { sink: 'siem', mode: false, places: {} }, 10)).toBe(0)
+  await expectConservation(book)
+})
+
+test('an item whose sink is gone is neither due, nor in its batch, nor on its way', async () => {
+  const { book, ref } = await aBook()
+  await beginAttempt(book, ref, 't1', lease)
+  expect(await due(book, 'siem')).toEqual([ref])
+  await holdOrphan(book, ref)
+  expect(await due(book, 'siem')).toEqual([])
+  expect(await itemIn(book)).toMatchObject({
+    state: 'held',
+    heldFor: 'orphaned',
+    atMs: undefined,
+    sealedIn: undefined,
+    repeatRisks: 1,
+  })
+  expect(await settle(book, ref, 't1', { outcome: 'dead' })).toEqual({ status: 'stale' })
+  await expectConservation(book)
+})
+
+test('an item of a batch that is sealed leaves with it when its sink is gone', async () => {
+  const book = await tests.book()
+  const page = { batchWaitMs: 1_000 }
+  await takeIn(book, [routed({ uid }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])], page)
+  const refs = (await peekCollection(book, 'siem', 9)).map((waiting) => waiting.ref)
+  const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
+  await tests.redis.zadd(book.key('due', 'siem'), Date.now(), refs[0]!) // of an older version
+  await holdOrphan(book, batch!)
+  expect(await due(book, 'siem')).toEqual([])
+  expect(await tests.redis.smembers(book.key('orphans', 'siem'))).toHaveLength(2)
   await expectConservation(book)
 })
 
@@ -148,3 +179,45 @@ test('the halves of a refused batch hold its members, and none is left behind', 
     expect(`b:${record!.items[0]!.sealedIn}:siem`).toBe(half)
   }
 })
+
+/** An item for `soc` in each state in which it waits, and two that are on their way. */
+async function inEachState(book: Book): Promise<Map<string, string>> {
+  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+  const placed = (kind: Gathering['kind'], n: number) => {
+    const plan = routed({ uid: `a/b/${n}` }, ['soc'])
+    const gathering = {
+      id: kind,
+      kind,
+      waitMs: 9,
+      atMs: Date.now() + 9_000,
+      isUrgent: false,
+      about,
+    }
+    return { ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }
+  }
+  const alone = [0, 1, 2, 6].map((n) => routed({ uid: `a/b/${n}` }, ['soc'], n === 6))
+  await takeIn(book, [...alone, placed('group', 3), placed('digest', 4), placed('held', 5)])
+  const refOf = (n: number): string => `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+  for (const n of [1, 2]) await beginAttempt(book, refOf(n), 't1', lease)
+  const retry = { outcome: 'retry', atMs: Date.now() + 9_000, counts: true } as const
+  await settle(book, refOf(1), 't1', { ...retry, reason: 'unavailable' })
+  const names = ['queued', 'retrying', 'sending', 'group', 'digest', 'held', 'detail']
+  return new Map(names.map((name, n) => [name, refOf(n)]))
+}
+
+test.each(['queued', 'retrying', 'group', 'digest', 'held', 'detail'])(
+  'of too many that wait one that is %s is given up, and one that is being sent is not',
+  async (state) => {
+    const book = await tests.book()
+    const refs = await inEachState(book)
+    const asked = [refs.get('sending')!, refs.get(state)!]
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 7 })).toBe(0)
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 6 })).toBe(1)
+    expect(await overflowItems(book, [...refs.values()], { sink: 'soc', keep: 6 })).toBe(0)
+    const { letters } = await listDeadLetters(book, 'soc', { offset: 0, count: 9 })
+    expect(letters.map(({ ref }) => ref)).toEqual([refs.get(state)])
+    expect(letters[0]!.item).toMatchObject({ state: 'dead', atMs: undefined, heldFor: undefined })
+    expect(letters[0]!.item.history.at(-1)).toMatchObject({ outcome: 'dead', reason: 'overflow' })
+    await expectConservation(book)
+  },
+)

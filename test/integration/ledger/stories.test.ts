@@ -135,6 +135,25 @@ test('the story of an event that was raised, tried, held and shadowed is whole',
   expect(found).toEqual([{ record, item: record!.items[2] }])
 })
 
+test('a story is told once, though Redis may show a key of a scan twice', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid }, ['siem'])], { batchWaitMs: 1_000 })
+  const recordId = book.digests.recordId(uid)
+  const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [
+    `i:${recordId}:0:siem`,
+  ])
+  const scan: typeof tests.redis.scan = async (...args: [string]) => {
+    const [next, names] = await tests.redis.scan(...args)
+    return [next, [...names, ...names]]
+  }
+  const redis = Object.create(tests.redis, { scan: { value: scan } }) as typeof tests.redis
+  const found = []
+  for await (const one of itemsOfDelivery({ ...book, redis }, `b${batch!.split(':')[1]}`)) {
+    found.push(one.record.recordId)
+  }
+  expect(found).toEqual([recordId])
+})
+
 test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
   const book = await tests.book()
   const muted = routed({ uid: 'a/b/2' }, ['soc'])

@@ -83,7 +83,7 @@ describe('slots of a tier', () => {
     const keys = freshKeys()
     await reserve(keys, known, second / 10)
     const { slot } = await reserve(keys, known, second / 10)
-    await runScript(redis, 'pause-tier', names(keys, known), [60_000])
+    expect(await runScript(redis, 'pause-tier', names(keys, known), [60_000])).toBe(60_000)
     expect(await claim(keys, slot)).toBe(-1)
     const left = Number(await runScript(redis, 'pause-tier', names(keys, known), [1000]))
     expect(left).toBeGreaterThan(55_000)

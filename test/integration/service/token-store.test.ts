@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'
 import { secretFromText } from '../../../src/runtime/secret.ts'
@@ -59,6 +60,40 @@ test('only the token that was refused is dropped', async () => {
   expect(await store.read(key)).toBeDefined()
   await store.drop(key, fingerprintOf('one'))
   expect(await store.read(key)).toBeUndefined()
+})
+
+test('an account whose key is refused is paused once for a while, then twice as long, up to a bound', async () => {
+  const name = '{tokens}:account-pause'
+  const pause = () => runScript(redis, 'pause-account', [name], ['auth', 30_000, 900_000])
+  const over = () => redis.hset(name, 'until', String(Date.now() - 1_000))
+  expect(await pause()).toEqual([30_000, 1, 1])
+  const { until, ...rest } = await redis.hgetall(name)
+  expect(Math.abs(Number(until) - Date.now() - 30_000)).toBeLessThan(5_000)
+  expect(rest).toEqual({ times: '1', reason: 'auth' })
+  const leftMs = await redis.pttl(name)
+  expect(leftMs).toBeGreaterThan(3_500_000)
+  expect(leftMs).toBeLessThanOrEqual(3_600_000)
+  const [stillMs, ...others] = (await pause()) as number[] // another request fails meanwhile
+  expect(stillMs).toBeGreaterThan(20_000)
+  expect(stillMs).toBeLessThanOrEqual(30_000)
+  expect(others).toEqual([1, 0])
+  for (const [times, ms] of [
+    [2, 60_000],
+    [3, 120_000],
+    [4, 240_000],
+    [5, 480_000],
+    [6, 900_000],
+  ]) {
+    await over()
+    expect(await pause()).toEqual([ms, times, 1])
+  }
+  await redis.hset(name, 'times', 5_000)
+  await over()
+  expect(await pause()).toEqual([900_000, 5_001, 1])
+  await redis.hset(name, 'until', String(Date.now() + 1_000_000)) // the clock was set back
+  expect(await pause()).toEqual([900_000, 5_002, 1])
+  await redis.hset(name, 'until', String(Date.now() + 890_000))
+  expect(await pause()).toEqual([expect.any(Number), 5_002, 0])
 })
 
 test('one holds the lock, and nobody opens the lock of another', async () => {

@@ -501,3 +501,16 @@ test('nothing is weighed or dropped before the index has what an older version l
   expect(await kept(book, 1)).toBe('+')
   expect(await readRetentionNote(tests.redis, keys)).toBeUndefined()
 })
+
+test('what was settled before the time that was asked for goes, to the millisecond', async () => {
+  const { book } = await aScene()
+  await settled(book, 0, { agoMinutes: 50, outcome: 'dead' })
+  const id = book.digests.recordId(uidOf(0))
+  const { i } = JSON.parse((await tests.redis.get(book.key('rec', id)))!) as Stored
+  const trim = (beforeMs: number) => book.run('trim-records', beforeMs, book.horizonMs, id)
+  expect(await trim(i[0]!.e)).toEqual([0, 0])
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  expect(await trim(i[0]!.e + 1)).toEqual([1, 1])
+  expect(await countDeadLetters(book, 'soc')).toBe(0)
+  expect(await trim(i[0]!.e + 1)).toEqual([0, 0])
+})

@@ -31,6 +31,8 @@ test('different values give different text', () => {
 test('a depth bomb is cut at 64 levels', () => {
   const bomb: unknown = JSON.parse('['.repeat(100_000) + ']'.repeat(100_000))
   expect(canonicalJson(bomb)).toBe(`${'['.repeat(64)}"…"${']'.repeat(64)}`)
+  const ofObjects: unknown = JSON.parse(`${'{"a":'.repeat(100)}1${'}'.repeat(100)}`)
+  expect(canonicalJson(ofObjects)).toBe(`${'{"a":'.repeat(64)}"…"${'}'.repeat(64)}`)
 })
 
 test('what JSON cannot hold is null, and nothing throws', () => {

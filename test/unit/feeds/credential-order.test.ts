@@ -180,7 +180,15 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
   test('of one page are read with every poll', () => {
     const { state } = read(opened, [{ id: 5 }, { id: 3 }])
     expect(tailDueMs(tenant, state)).toBeUndefined()
+    expect(order.remark!(state.walk!, tenant)).toBeUndefined()
     expect(read(state, []).first).toBeNull()
+  })
+
+  test('of two pages are read whole every two intervals', () => {
+    const items = shuffledIds.slice(0, 30).map((id) => ({ id }))
+    const { state } = read(opened, items)
+    expect(tailDueMs(tenant, state)).toBe(nowMs + 2 * 60_000)
+    expect(order.remark!(state.walk!, tenant)).toContain('takes all 2 pages')
   })
 
   test('that stop growing are read from the start again', () => {

@@ -49,11 +49,39 @@ test.each([
   expect(credentialShape(raw)).toBe(shape)
 })
 
+test('times stay, where they are times and stand where times do', () => {
+  const time = '2026-01-05T16:30:37Z'
+  const all = ['imported_at', 'remediated_at', 'ignored_at', 'breached_at', 'leaked_at']
+  const times = Object.fromEntries([...all, 'domain', 'pii_tags'].map((name) => [name, time]))
+  expect(credentialShape({ ...times, source: times })).toEqual({
+    imported_at: time,
+    remediated_at: time,
+    ignored_at: time,
+    domain: 'text of 20',
+    'other keys': 3,
+    source: { breached_at: time, leaked_at: time, pii_tags: 'text of 20', 'other keys': 4 },
+  })
+})
+
 test('a source in words and an id in words are told as any text', () => {
   expect(credentialShape({ id: 'Pangolin', source: 'Pangolin' })).toEqual({
     id: 'text of 8',
     source: 'text of 8',
   })
+})
+
+test('the name of a source is read as a line of a dump, and cut', () => {
+  const source = { id: 'joe:Pangolin-1', name: 'ann:Pangolin-2' }
+  expect(credentialShape({ source_id: 'bob:Pangolin-3', source })).toEqual({
+    source_id: 'bob:P••••3',
+    source: { id: 'joe:P••••1', name: 'ann:P••••2' },
+  })
+  expect(credentialShape({ source_id: 'x y '.repeat(100), source: { id: 7, name: true } })).toEqual(
+    {
+      source_id: `${'x y '.repeat(50)}…`,
+      source: { id: 7, name: 'boolean' },
+    },
+  )
 })
 
 test('a password that is in the clear anywhere in a malformed record is nowhere in what is kept', () => {

@@ -1,6 +1,6 @@
 /** What stands between ⟦ and ⟧ is found in the text without them, and nothing else. */
 import { expect, test } from 'vitest'
-import { labelledSpans } from '../../../src/feeds/labelled-secrets.ts'
+import { labelledSpans, looksSecret } from '../../../src/feeds/labelled-secrets.ts'
 import { markSpans } from '../../support/marked-spans.ts'
 
 test.each([
@@ -220,4 +220,43 @@ test.each([
   'my api key: ⟦abcd1234⟧',
 ])('a label and its separator are written in many ways: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test('an address behind a label is looked through for a login for its first three hundred characters', () => {
+  const address = `https://a.example/${'x'.repeat(281)}`
+  expect(markSpans(labelledSpans, `password: ⟦${address}@⟧`)).toBe(`password: ⟦${address}@⟧`)
+  expect(markSpans(labelledSpans, `password: ${address}x@`)).toBe(`password: ${address}x@`)
+})
+
+test.each([
+  ['hunter22', true],
+  ['hunter', false],
+  ['a1b', false],
+  ['a1bc', true],
+  ['"a1b"', false],
+  ['("hunter22").', true],
+  ['hunter!x', true],
+  ['hunter!', false],
+  ['a#%b', true],
+  ['#%&*', false],
+  ['~~~~', false],
+  ['myHunter', true],
+  ['myHunte', false],
+  ['MYHUNTER', false],
+  ['x'.repeat(23), false],
+  ['x'.repeat(24), true],
+  ['hunter hunter22', false],
+  ['hunter22 x', true],
+  ['https://a1.example', false],
+  ['HTTP://a1', false],
+  ['www.a1.example', false],
+  ['xwww.a1', true],
+  ['12:30:05', false],
+  ['12.5%', false],
+  ['12345', false],
+  ['v1.2.3-rc1', false],
+  ['1.2b', false],
+  ['xv1.2', true],
+])('the first word of %j looks like a secret: %s', (value, expected) => {
+  expect(looksSecret(value)).toBe(expected)
 })

@@ -16,6 +16,8 @@ test.each([
   '"joe@a.example:⟦hunter22⟧", x',
   '(joe@a.example:⟦hunter22⟧)',
   'joe@a.example:⟦hunter22⟧:⟦https://x.example⟧',
+  'joe@a.example:⟦|https://x.example⟧',
+  'joe@a.example:⟦x⟧|https://y.example',
   'joe@a.example,⟦hunter22⟧',
   'joe@a.example\t⟦hunter22⟧',
   'joe@a.example - ⟦hunter22⟧',

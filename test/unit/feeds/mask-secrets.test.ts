@@ -214,6 +214,33 @@ describe('what comes out is bounded', () => {
     expect(String(masked['one']).endsWith('…')).toBe(true)
   })
 
+  test('of values are kept two hundred thousand characters: eight for a number, one more for each value and key', () => {
+    const keptOf = (count: number, value: unknown): unknown[] =>
+      maskSecrets(Array.from({ length: count }, () => value)) as unknown[]
+    expect(keptOf(30_000, 7)).toHaveLength(22_223)
+    expect(keptOf(250_000, null)).toHaveLength(199_999)
+    const named = Array.from({ length: 30_000 }, (_, n) => [`k${100_000_000 + n}`.slice(1), null])
+    expect(Object.keys(maskSecrets(Object.fromEntries(named)) as object)).toHaveLength(19_999)
+    const words = 'a b '.repeat(5_000)
+    const texts = keptOf(20, words) as string[]
+    expect(texts.map(({ length }) => length)).toEqual([
+      ...Array.from({ length: 9 }, () => 20_000),
+      19_991,
+    ])
+    expect(keptOf(1, `${words}c`)).toEqual([`${words}…`])
+  })
+
+  test('sixty-four levels are kept', () => {
+    const nested = (levels: number): string => `${'['.repeat(levels)}${']'.repeat(levels)}`
+    const ofObjects = (levels: number, inner: string): string =>
+      `${'{"a":'.repeat(levels)}${inner}${'}'.repeat(levels)}`
+    const shownOf = (json: string): string => JSON.stringify(maskSecrets(JSON.parse(json)))
+    expect(shownOf(nested(64))).toBe(nested(64))
+    expect(shownOf(nested(66))).toBe(`${'['.repeat(64)}"…"${']'.repeat(64)}`)
+    expect(shownOf(ofObjects(64, '1'))).toBe(ofObjects(64, '1'))
+    expect(shownOf(ofObjects(65, '1'))).toBe(ofObjects(64, '"…"'))
+  })
+
   test('a depth bomb ends at the deepest level', () => {
     const bomb: unknown = JSON.parse('[{"a":'.repeat(5000) + '1' + '}]'.repeat(5000))
     expect(JSON.stringify(maskDetail({ bomb })).length).toBeLessThan(1000)

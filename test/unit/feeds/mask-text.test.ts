@@ -361,3 +361,13 @@ test('a mark is found however many other tags stand before it', () => {
     `${'<i>'.repeat(300)}password`,
   )
 })
+
+test.each([
+  ['token:github', 'token:github'],
+  ['password:reset77', 'password:reset77'],
+  ['password: hunter22', 'password: h••••2'],
+  ['password=hunter22', 'password=h••••2'],
+  ['joe@acme.com:hunter22', 'joe@acme.com:h••••2'],
+])('of the tag %j stays %j: a name before a colon says of what kind it is', (tag, shown) => {
+  expect(maskTag(tag)).toBe(shown)
+})

@@ -122,6 +122,77 @@ test('odd ornaments are read as far as they go', () => {
   expect(event.unread).toEqual(['breached_at'])
 })
 
+test('of a long text its beginning is kept, and of long lists the first twenty', () => {
+  const words = 'a b '.repeat(1_500)
+  const most = (length: number): string => `${words.slice(0, length)}…`
+  const many = Array.from({ length: 25 }, (_, n) => `n${n}`)
+  const { event } = parsed({
+    hash_type: words,
+    domain: words,
+    auth_domains: many,
+    source: { id: words, name: words, pii_tags: many },
+  })
+  expect(event.source).toBe(most(200))
+  expect(event.highlights).toMatchObject({
+    hash_type: [most(500)],
+    domain: [most(500)],
+    'source.name': [most(500)],
+    auth_domains: many.slice(0, 20),
+    'source.pii_tags': many.slice(0, 20),
+  })
+})
+
+test('a secret in parts is masked elsewhere as far as a hundred parts and ten levels', () => {
+  const parts = Array.from({ length: 101 }, (_, n) => `part-${1_000 + n}x`)
+  const shownOf = (hash: unknown, text: string) =>
+    parsed({ hash, source: { name: text } }).event.highlights['source.name']
+  expect(shownOf(parts, `in ${parts[99]} within`)).toEqual(['in p••••x within'])
+  expect(shownOf(parts, `in ${parts[100]} within`)).toEqual([`in ${parts[100]} within`])
+  expect(shownOf([parts.slice(0, 60), parts.slice(60)], `in ${parts[99]} within`)).toEqual([
+    'in p••••x within',
+  ])
+  const nested = (levels: number): unknown =>
+    levels === 0 ? 'part-deep' : { [`x${levels}`]: nested(levels - 1) }
+  expect(shownOf(nested(10), 'in part-deep within')).toEqual(['in p••••p within'])
+  expect(shownOf(nested(11), 'in part-deep within')).toEqual(['in part-deep within'])
+  expect(parsed({ hash: parts }).event.unread).toEqual(['hash'])
+  expect(parsed({ hash: parts }).secret).toBeNull()
+})
+
+test('a source may be its name alone, and a secret or a time a number', () => {
+  const { event, secret } = parsed({
+    hash: 123_456,
+    imported_at: Date.UTC(2026, 0, 5),
+    source: 'combo 7',
+    ignored_at: Date.UTC(2026, 0, 6),
+    remediated_at: Date.UTC(2026, 0, 7),
+  })
+  expect(secret).toBe('123456')
+  expect(event).toMatchObject({
+    source: 'combo 7',
+    createdAtMs: Date.UTC(2026, 0, 5),
+    ignoredAtMs: Date.UTC(2026, 0, 6),
+    remediatedAtMs: Date.UTC(2026, 0, 7),
+    highlights: {
+      'source.name': ['combo 7'],
+      imported_at: ['2026-01-05T00:00:00.000Z'],
+      password: ['1••••6'],
+    },
+  })
+  expect(parsed({ source: 7 }).event).toMatchObject({ source: '7' })
+  const leaked_at = '2025-12-02T00:00:00'
+  expect(parsed({ source: { leaked_at } }).event.highlights['source.leaked_at']).toEqual([
+    leaked_at,
+  ])
+})
+
+test('what repeats or holds a secret is masked in a name or a domain, be it a time or a pair', () => {
+  const hash = '2026-01-05T16:30:37Z'
+  const { highlights } = parsed({ hash, domain: hash, source: { name: 'ann:hunter22' } }).event
+  expect(highlights).toMatchObject({ domain: ['2••••Z'], 'source.name': ['ann:h••••2'] })
+  expect(parsed({ hash_type: ' ' }).event.highlights).not.toHaveProperty('hash_type')
+})
+
 describe('without an id it is no credential', () => {
   test.each([
     ['no object', 'joe:hunter2', 'item: '],

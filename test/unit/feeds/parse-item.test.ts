@@ -155,6 +155,47 @@ test('an event is bounded, whatever comes', () => {
   expect(JSON.stringify(event).isWellFormed()).toBe(true)
 })
 
+test('of a long text its beginning is kept: so much of each field', () => {
+  const words = 'a b '.repeat(1500)
+  const most = (length: number): string => `${words.slice(0, length)}…`
+  const event = eventOf({
+    metadata: { type: words, severity: words },
+    tenant_metadata: { tags: [words], notes: words },
+    highlights: { [words]: [words] },
+    identifiers: [{ id: 1, name: words }],
+  })
+  expect(event).toMatchObject({
+    type: most(100),
+    severity: most(40),
+    tags: [most(200)],
+    notes: most(1000),
+    identifiers: [{ id: 1, name: most(300) }],
+    highlights: { [most(200)]: [most(500)] },
+  })
+  const urlOf = (length: number): string => `https://app.flare.io/`.padEnd(length, 'x')
+  const readUrl = (url: string): string | null => eventOf({ metadata: { flare_url: url } }).url
+  expect(readUrl(urlOf(2000))).toBe(urlOf(2000))
+  expect(readUrl(urlOf(2001))).toBeNull()
+  const uid = 'a'.repeat(512)
+  expect(parseItem({ metadata: { uid } })).toMatchObject({ event: { uid } })
+})
+
+test('what other endpoints call otherwise is read too, and what a tenant did to an event', () => {
+  const tenant_metadata = { ignored_at: '2026-11-01T00:00Z', remediated_at: '2026-11-02T00:00Z' }
+  expect(parseItem({ uid: 'u/v/1', event_type: 'paste', tenant_metadata })).toMatchObject({
+    event: {
+      uid: 'u/v/1',
+      type: 'paste',
+      ignoredAtMs: Date.UTC(2026, 10, 1),
+      remediatedAtMs: Date.UTC(2026, 10, 2),
+    },
+  })
+  const metadata = { uid: 'a/b/2', type: 'leak' }
+  expect(parseItem({ metadata, uid: 'u/v/1', event_type: 'paste' })).toMatchObject({
+    event: { uid: 'a/b/2', type: 'leak' },
+  })
+})
+
 describe('a malformed item names the field', () => {
   test.each([
     [null, null, 'item'],
@@ -217,4 +258,86 @@ test('the value of a leaked cookie is not shown, though its field is called no m
     ok: true,
     event: { highlights: { value: ['••••'], host_key: ['acme.example'] } },
   })
+})
+
+test.each([
+  ['12', 12, '12'],
+  ['9007199254740993', 0, undefined],
+  ['-5', 0, undefined],
+  ['1e3', 0, undefined],
+  ['0x10', 0, undefined],
+  ['a-uuid-7', 0, undefined],
+  [1.5, 0, undefined],
+])(
+  'an identifier whose id is %j has the id %j, and that for a name where it has none',
+  (id, read, name) => {
+    const named = eventOf({ identifiers: [{ id, name: ' acme ' }] })
+    expect(named.identifiers).toEqual([{ id: read, name: 'acme' }])
+    expect(named.unread).toEqual(name === undefined ? ['identifiers'] : undefined)
+    expect(eventOf({ identifiers: [{ id }] }).identifiers).toEqual(
+      name === undefined ? [] : [{ id: read, name }],
+    )
+  },
+)
+
+test('identifiers may come as bare ids or names, one alone or as a list', () => {
+  expect(eventOf({ identifiers: [7, 'acme'] }).identifiers).toEqual([
+    { id: 7, name: '7' },
+    { id: 0, name: 'acme' },
+  ])
+  expect(eventOf({ identifiers: 7 }).identifiers).toEqual([{ id: 7, name: '7' }])
+  expect(eventOf({ identifiers: null })).toMatchObject({ identifiers: [] })
+})
+
+test.each([
+  [{ type: ' paste ' }, { type: 'paste' }],
+  [{ type: '  ' }, { type: 'stealer_log' }],
+  [{ flare_url: ' http://app.flare.io/1 ' }, { url: 'http://app.flare.io/1' }],
+  [{ flare_url: 'https://app.flare.io/1' }, { url: 'https://app.flare.io/1' }],
+  [{ flare_url: '' }, { url: null }],
+  [{ flare_url: 'x-https://app.flare.io/1' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'no address' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'https://ann@app.flare.io' }, { url: null, unread: ['flare_url'] }],
+  [{ flare_url: 'https://:x@app.flare.io' }, { url: null, unread: ['flare_url'] }],
+  [{ uid: 12 }, { uid: '12' }],
+])('of the metadata %j is read %j', (metadata, read) => {
+  expect(eventOf({ metadata })).toMatchObject(read)
+})
+
+test('a number that names nothing exactly is no uid', () => {
+  for (const uid of [1.5, 2 ** 53]) expect(parseItem({ metadata: { uid } }).ok).toBe(false)
+})
+
+test.each([
+  [{ override: 'low' }, 'low', 'high'],
+  [{ original: 'low' }, 'low', null],
+  [{ override: null, original: 'low' }, 'low', null],
+  [{ override: 'info', original: 'low' }, 'info', 'low'],
+  [{ name: 'low' }, 'low', 'high'],
+  ['low', 'low', 'high'],
+  [{ override: true }, 'unknown', 'high'],
+])('the severity of a tenant that says %j is %j, before it was %j', (given, severity, before) => {
+  const event = eventOf({ tenant_metadata: { severity: given } })
+  expect([event.severity, event.originalSeverity]).toEqual([severity, before])
+})
+
+test.each([
+  ['', null],
+  [[], null],
+  ['one', 'one'],
+  [['one', 'two'], 'one\ntwo'],
+  [['1', '2', '3', '4', '5', '6'], '1\n2\n3\n4\n5'],
+])('of the notes %j are kept %j', (given, notes) => {
+  expect(eventOf({ tenant_metadata: { notes: given } }).notes).toBe(notes)
+})
+
+test.each([
+  ['acme', { highlights: ['acme'] }],
+  [['acme', 'corp'], { highlights: ['acme', 'corp'] }],
+  [{ title: 'acme', body: [], url: null }, { title: ['acme'] }],
+  [null, {}],
+])('of the highlights %j are kept %j', (given, highlights) => {
+  const event = eventOf({ highlights: given })
+  expect(event.highlights).toEqual(highlights)
+  expect(event.unread).toBeUndefined()
 })

@@ -23,6 +23,8 @@ describe('a value is secret where another member of the same record names it', (
     '<add key="Password" value="⟦hunter22⟧"/>',
     '<a value="of another"/><add key="Password" value="⟦hunter22⟧"/>',
     'name="password" value=⟦hunter22⟧ host=db1',
+    `{"value":"⟦hunter22⟧","name":"password"} ${'x y '.repeat(150)}`,
+    `${'x y '.repeat(150)}{"value":"⟦hunter22⟧","name":"password"}`,
   ])('%s', (text) => {
     expect(found(text)).toBe(text)
   })

@@ -184,6 +184,9 @@ describe('the ladder', () => {
     const windows = rungWindows(7 * dayMs)
     expect(windows.slice(0, 3)).toEqual([10 * minuteMs, 20 * minuteMs, 40 * minuteMs])
     expect(windows).toHaveLength(10)
+    expect(rungWindows(20 * minuteMs)).toEqual([10 * minuteMs]) // the whole window is the sweep's
+    expect(rungWindows(20 * minuteMs + 1)).toEqual([10 * minuteMs, 20 * minuteMs])
+    expect(rungWindows(10 * minuteMs)).toEqual([])
     expect(rungIntervals(windows, 1).slice(0, 2)).toEqual([2.5 * minuteMs, 5 * minuteMs])
     expect(rungIntervals(windows, 3).slice(0, 3)).toEqual([
       undefined,

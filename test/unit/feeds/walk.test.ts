@@ -176,3 +176,38 @@ test('a cursor that stands still over an empty page is an end, over a page with 
   expect(advance(walk, { items: [], next: 'c1' })).toMatchObject({ isCaughtUp: true })
   expect(advance(walk, { items: [{}], next: 'c1' })).toMatchObject({ isCaughtUp: false })
 })
+
+describe('a search of the older kind', () => {
+  const bodyOf = (overrides: Parameters<typeof aLegacySearch>[0]) =>
+    walkFor(aLegacySearch(overrides), aState()).body
+
+  test('asks for what was created since the floor, in the order of creation, ten at a time', () => {
+    expect(bodyOf({})).toEqual({
+      query: 'acme',
+      size: 10,
+      order: 'asc',
+      sort_by: 'created',
+      time: expect.stringMatching(/^20\d\d-\d\d-\d\dT[\d:.]+Z@2100-01-01T00:00:00\.000Z$/u),
+    })
+  })
+
+  test('asks for each type with what it contains, each once', () => {
+    const { types } = bodyOf({ filters: { types: ['paste', 'leak', 'paste'] } }) as {
+      types: string[]
+    }
+    expect(types).toEqual(expect.arrayContaining(['paste', 'leak']))
+    expect(new Set(types).size).toBe(types.length)
+    const group = bodyOf({ filters: { types: ['illicit_networks'] } }) as { types: string[] }
+    expect(group.types).toEqual(expect.arrayContaining(['illicit_networks', 'forum_post', 'bot']))
+  })
+
+  test('begins another walk where its words or its filters are others, in whatever order they stand', () => {
+    const prints = [
+      {},
+      { query: 'other' },
+      { filters: { types: ['paste'] as const } },
+      { filters: { types: ['leak'] as const } },
+    ].map((one) => fingerprintOf(aLegacySearch(one as never), 1))
+    expect(new Set(prints).size).toBe(prints.length)
+  })
+})

@@ -74,4 +74,5 @@ test('words behind hundreds of characters that nobody sees are read, and a cut s
   const unseen = '\u200B'
   expect(inertLine(`${unseen.repeat(276)}word`, 10)).toBe('word')
   expect(inertLine(`${unseen.repeat(276)}words`, 10)).toBe('word…')
+  expect(inertLine(`${unseen.repeat(276)}wor😀s`, 10)).toBe('wor…') // no half of a character
 })

@@ -8,6 +8,11 @@ describe('what a client would link is defanged', () => {
     ['https://evil.com/a?b=c.d', 'hxxps://evil[.]com/a?b=c.d'],
     ['HTTP://EVIL.COM', 'hxxp://EVIL[.]COM'],
     ['http://localhost/x', 'hxxp://localhost/x'],
+    ['http://a/x https://b/x tg://c ftp://d', 'hxxp://a/x hxxps://b/x tg[:]//c ftp[:]//d'],
+    ['HXXPS://HOST/share', 'HXXPS://HOST/share'],
+    ['WWW.1', 'WWW[.]1'],
+    ['tel:1 sms:2', 'tel[:]1 sms[:]2'],
+    ['\\\\a\\b \\\\c\\d //e/f //g/h', '[\\\\]a\\b [\\\\]c\\d [//]e/f [//]g/h'],
     ['tg://resolve?domain=x', 'tg[:]//resolve?domain=x'],
     ['write to joe@acme.co.uk.', 'write to joe@acme[.]co[.]uk.'],
     ['10.0.0.1:8080', '10[.]0[.]0[.]1:8080'],
@@ -74,6 +79,11 @@ test.each([
   'tel:117',
   '\\\\host\\share',
   '//host/share',
+  'http://a.b.example and https://c.d.example, ftp://e and tg://f',
 ])('refang gives %j back', (text) => {
   expect(refang(defang(text))).toBe(text)
+})
+
+test('refang reads what somebody else wrote in capitals', () => {
+  expect(refang('HXXP://EVIL[.]COM')).toBe('http://EVIL.COM')
 })

@@ -121,3 +121,26 @@ test('two events share a key just where they have the same sets under every name
     { numRuns: 500 },
   )
 })
+
+test('a rule that changes in anything starts with nothing kept back', () => {
+  const changed = [
+    {},
+    { name: 'other' },
+    { source_matchers: ['type="ransomleak"', 'severity>=low'] },
+    { target_matchers: ['type="paste"', 'severity>=low'] },
+    { equal: ['source'] },
+    { window: '2h' },
+  ]
+  const keys = changed.map((one) => sourceKeys(rules(one), source)[0]?.key)
+  expect(new Set(keys).size).toBe(changed.length)
+  const alike = anInput({ type: 'ransomleak', source: 'x', tags: ['x'] })
+  const [bySource, byTag] = ['source', 'tag'].map((name) =>
+    sourceKeys(rules({ equal: [name] }), alike),
+  )
+  expect(bySource![0]!.key).not.toBe(byTag![0]!.key)
+})
+
+test('a source keeps its targets back for a day at most', () => {
+  expect(rules({ window: '24h' })[0]?.windowMs).toBe(86_400_000)
+  expect(() => rules({ window: '1441m' })).toThrow('too long')
+})

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { severities } from '../../../src/events/severity.ts'
 import { MatcherError } from '../../../src/routing/matcher-error.ts'
 import { parseMatcher } from '../../../src/routing/matcher.ts'
+import { parseConfig } from '../../../src/config/load.ts'
 
 function matches(text: string, ...values: string[]): boolean {
   return parseMatcher(text).matches(values)
@@ -35,9 +36,11 @@ describe('the grammar', () => {
     ['type=~x{1,3}', 'type', '=~', 'x{1,3}'],
     ['tag!~"a=b"', 'tag', '!~', 'a=b'],
     ['tag=a=b', 'tag', '=', 'a=b'],
+    ["tag=it's`", 'tag', '=', "it's`"],
     ['identifier="say \\"hi\\""', 'identifier', '=', 'say "hi"'],
     ['identifier=~"a\\.b\\\\\\d"', 'identifier', '=~', 'a\\.b\\\\d'],
     ['identifier=~a\\.b', 'identifier', '=~', 'a\\.b'],
+    ['tag="a\\\nb"', 'tag', '=', 'a\\\nb'],
     ['tag="two\\nlines"', 'tag', '=', 'two\nlines'],
     ['source=été😀', 'source', '=', 'été😀'],
   ])('%s', (text, name, operator, value) => {
@@ -99,6 +102,7 @@ describe('mistakes say what is wrong and what to write', () => {
     ['type="paste', 'the quote is not closed; end the value with a double quote'],
     ['type="paste\\"', 'the quote is not closed'],
     ['type="a", tag="b"', 'found , tag="b"; write one matcher per item'],
+    ['type="a" b', 'nothing may follow the closing quote, found b'],
     ['tag=~"("', 'tag=~"(": not a valid pattern: missing closing ): `(`; write RE2 syntax'],
     ['tag=~"[z-a]"', 'invalid character class range: `z-a`'],
     ['tag!~"a(?=b)"', 'unsupported Perl syntax: `(?=`; write RE2 syntax, which has no look-around'],
@@ -222,3 +226,21 @@ describe('patterns made to explode', () => {
     expect(performance.now() - began).toBeLessThan(1000)
   })
 })
+
+test.each(['account', 'feed', 'kind', 'type', 'severity', 'source', 'identifier', 'tag'])(
+  'every event has the name %s, so that no feed may have a label of that name',
+  (name) => {
+    const labelled = (label: string) => () =>
+      parseConfig(
+        `
+accounts: { main: { base_url: 'https://api.example.com', api_key: key } }
+feeds: { brand: { type: events, identifier_group: 7, labels: { ${label}: x } } }
+sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
+route: { sinks: [soc] }
+`,
+        { file: 'tocsin.yaml', env: {} },
+      )
+    expect(labelled(name)).toThrow(`labels.${name}: a label may not be called so`)
+    expect(labelled(`my-${name}`)).not.toThrow()
+  },
+)

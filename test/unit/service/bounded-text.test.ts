@@ -173,3 +173,21 @@ function escapeAll(json: string): string {
     return `"${units.map((unit) => String.raw`\u${unit.toString(16).padStart(4, '0')}`).join('')}"`
   })
 }
+
+test.each(everyPieceSize)(
+  'of an item of very many members the first are kept, and of an answer that is no page all, in pieces of %i',
+  (pieceBytes) => {
+    const many = JSON.stringify(
+      Object.fromEntries(Array.from({ length: 99 }, (_, n) => [`k${n}`, n])),
+    )
+    const page = read(`{"items":[${many},{"uid":"b"}]}`, { itemBytes: 76 }, pieceBytes)
+    const { items: kept } = JSON.parse(page) as { items: object[] }
+    expect(page.length).toBeLessThan(130)
+    expect(kept).toEqual([expect.objectContaining({ k0: 0, k7: 7 }), { uid: 'b' }])
+    const some = { text: 'x'.repeat(90) }
+    const whole = JSON.stringify({ one: some, two: some, three: some, four: 4 })
+    expect(read(whole, { itemBytes: 76 }, pieceBytes)).toBe(whole)
+    const last = JSON.stringify({ items: [some], next: 'cursor' })
+    expect(read(last, { itemBytes: 76 }, pieceBytes)).toBe(last)
+  },
+)

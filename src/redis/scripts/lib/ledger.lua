@@ -1,6 +1,6 @@
+-- @include lib/clock.lua
+
 local base = KEYS[1]
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
 local final = { delivered = true, dead = true, suppressed = true, diverted = true, discarded = true }
 
 local function key(...)

@@ -1,0 +1,190 @@
+/** What metrics and log say of a page that was taken in. */
+import { expect, test } from 'vitest'
+import { countPage } from '../../../src/feeds/count-page.ts'
+import type { Committed, Page, RoutedEvent } from '../../../src/intake/intake.ts'
+import type { StoredDecision } from '../../../src/ledger/records.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { aThreatEvent } from '../../support/events.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const nothing: Committed['counts'] = {
+  fetched: 0,
+  new: 0,
+  duplicate: 0,
+  quarantined: 0,
+  baseline: 0,
+  late: 0,
+  raised: 0,
+}
+
+function event(overrides: Partial<ThreatEvent>, ...paths: string[][]): RoutedEvent {
+  const decisions: StoredDecision[] = paths.map((path) => ({
+    route: path.join('/'),
+    path,
+    why: [],
+  }))
+  return { event: aThreatEvent(overrides), decisions, items: [], wantsDetail: false }
+}
+
+/** The samples of this feed that are not 0, buckets aside, and the log's lines without their time. */
+async function countedOf(
+  page: Partial<Page>,
+  counts: Partial<Committed['counts']>,
+  newEvents: RoutedEvent[],
+): Promise<{ samples: Record<string, number>; lines: Record<string, unknown>[] }> {
+  const metrics = createMetrics({ clock: systemClock })
+  const lines: Record<string, unknown>[] = []
+  const write = (line: string): void => {
+    const { time: _time, ...fields } = JSON.parse(line) as Record<string, unknown>
+    lines.push(fields)
+  }
+  const logger = createLogger({ destination: { write } })
+  const whole: Page = {
+    feed: 'brand',
+    labels: {},
+    sequence: 1,
+    generation: 1,
+    walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'again', startedAtMs: nowMs },
+    requestedAtMs: nowMs,
+    isCaughtUp: true,
+    isBackfilling: false,
+    events: [],
+    malformed: [],
+    ...page,
+  }
+  const committed = { counts: { ...nothing, ...counts }, isEnded: true, made: [], newEvents }
+  countPage({ metrics, logger }, { name: 'brand' }, whole, { status: 'committed', ...committed })
+  const { body } = await metrics.render()
+  const found = [...body.matchAll(/^tocsin_(\w+(?<!_bucket)(?:\{[^}]*\})) (\S+)$/gmu)]
+  const samples = found.map(([, name = '', value]) => [name.replaceAll('"', ''), Number(value)])
+  return { samples: Object.fromEntries(samples.filter(([, value]) => value !== 0)), lines }
+}
+
+test('each count of a page has its metric, and a page with something new a line', async () => {
+  const counts = {
+    fetched: 64,
+    new: 1,
+    duplicate: 2,
+    quarantined: 4,
+    baseline: 8,
+    late: 16,
+    raised: 32,
+  }
+  const malformed = [{ uid: null, problem: 'metadata.uid: there is none', raw: '{}' }]
+  const { samples, lines } = await countedOf({ malformed }, counts, [])
+  expect(samples).toEqual({
+    'feed_pages_total{feed=brand}': 1,
+    'events_fetched_total{feed=brand}': 64,
+    'events_duplicate_total{feed=brand}': 2,
+    'events_quarantined_total{feed=brand}': 4,
+    'events_unreadable_total{feed=brand}': 1,
+    'events_baseline_total{feed=brand}': 8,
+    'events_severity_raised_total{feed=brand}': 32,
+    'sweep_late_events_total{feed=brand}': 16,
+  })
+  expect(lines).toEqual([
+    { level: 'info', feed: 'brand', ...counts, msg: 'page taken in' },
+    {
+      level: 'warn',
+      feed: 'brand',
+      quarantined: 4,
+      fetched: 64,
+      problem: 'metadata.uid: there is none',
+      remedy: 'tocsin quarantine list',
+      msg: 'items cannot be read and are quarantined: nobody is told of them',
+    },
+  ])
+})
+
+test.each([
+  ['fetched', false],
+  ['duplicate', false],
+  ['new', true],
+  ['quarantined', true],
+  ['raised', true],
+] as const)('of a page where only %s is counted there is a line: %s', async (name, isTold) => {
+  const { lines } = await countedOf({}, { [name]: 1 }, [])
+  expect(lines.some(({ msg }) => msg === 'page taken in')).toBe(isTold)
+  expect(lines.some(({ level }) => level === 'warn')).toBe(name === 'quarantined')
+})
+
+test('an empty page is counted as one', async () => {
+  const { samples, lines } = await countedOf({}, {}, [])
+  expect(samples).toEqual({
+    'feed_pages_total{feed=brand}': 1,
+    'feed_empty_pages_total{feed=brand}': 1,
+  })
+  expect(lines).toEqual([])
+})
+
+test('a new event is counted by severity, by its routes, and where the root alone took it', async () => {
+  const newEvents = [
+    event({ severity: 'low' }, ['root']),
+    event({ severity: 'high' }, ['root'], ['root', 'leaks']),
+    event({ severity: 'dire', unread: ['tags', 'notes'] }, ['root', 'leaks']),
+    event({ severity: 'low', unread: ['tags'] }, ['root']),
+  ]
+  const { samples, lines } = await countedOf({}, { fetched: 4, new: 4 }, newEvents)
+  expect(samples).toMatchObject({
+    'events_new_total{feed=brand,severity=low}': 2,
+    'events_new_total{feed=brand,severity=high}': 1,
+    'events_new_total{feed=brand,severity=unknown}': 1,
+    'unknown_severity_total{feed=brand}': 1,
+    'events_routed_total{route=root,severity=low}': 2,
+    'events_routed_total{route=root,severity=high}': 1,
+    'events_routed_total{route=root/leaks,severity=high}': 1,
+    'events_routed_total{route=root/leaks,severity=unknown}': 1,
+    'events_root_only_total{severity=low}': 2,
+    'event_fields_unread_total{feed=brand,field=tags}': 2,
+    'event_fields_unread_total{feed=brand,field=notes}': 1,
+  })
+  expect(Object.keys(samples).filter((name) => name.startsWith('events_root_only'))).toHaveLength(1)
+  expect(lines.slice(1)).toEqual([
+    {
+      level: 'warn',
+      feed: 'brand',
+      fields: ['notes', 'tags'],
+      msg: 'fields of new events cannot be read',
+    },
+  ])
+})
+
+test('how soon a new event was fetched is measured from its match, or else its creation, and never below 0', async () => {
+  const newEvents = [
+    event({ createdAtMs: nowMs - 90_000, matchedAtMs: nowMs - 2_000 }),
+    event({ createdAtMs: nowMs - 40_000, matchedAtMs: null }),
+    event({ createdAtMs: null, matchedAtMs: null }),
+    event({ createdAtMs: null, matchedAtMs: nowMs + 9_000 }), // clocks differ
+  ]
+  const { samples } = await countedOf({}, { new: 4 }, newEvents)
+  expect(samples).toMatchObject({
+    'event_match_to_fetch_seconds_count{feed=brand}': 3,
+    'event_match_to_fetch_seconds_sum{feed=brand}': 42,
+  })
+  expect(samples).not.toHaveProperty(['event_lateness_seconds_count{feed=brand}'])
+})
+
+test('of what a rescan finds behind the tail is measured how late it came, and not how soon', async () => {
+  const rescan = { place: 'sweep', isSnapshot: false, fieldsAtEnd: [] } as const
+  const newEvents = [
+    event({ createdAtMs: nowMs - 70_000 }),
+    event({ createdAtMs: nowMs - 60_000 }),
+    event({ createdAtMs: null }),
+  ]
+  const late = { ...rescan, fieldsAtEnd: [], lateBeforeMs: nowMs - 60_000 }
+  const { samples } = await countedOf({ rescan: late }, { new: 3 }, newEvents)
+  expect(samples).toMatchObject({
+    'event_lateness_seconds_count{feed=brand}': 1,
+    'event_lateness_seconds_sum{feed=brand}': 70,
+  })
+  expect(samples).not.toHaveProperty(['event_match_to_fetch_seconds_count{feed=brand}'])
+  const ahead = { ...late, lateBeforeMs: nowMs + 60_000 }
+  const before = await countedOf({ rescan: ahead }, { new: 1 }, [event({ createdAtMs: nowMs + 9 })])
+  expect(before.samples).toHaveProperty(['event_lateness_seconds_count{feed=brand}'], 1)
+  expect(before.samples).not.toHaveProperty(['event_lateness_seconds_sum{feed=brand}'])
+  const all = await countedOf({ rescan: { ...late, lateBeforeMs: undefined } }, {}, newEvents)
+  expect(all.samples).not.toHaveProperty(['event_lateness_seconds_count{feed=brand}'])
+})
