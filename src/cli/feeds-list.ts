@@ -4,23 +4,55 @@ import type { FeedState, Unreadable, Walk } from '../ledger/feed-state.ts'
 import { loadConfigFile } from './config-file.ts'
 import { print, type CommonOptions, type Context } from './context.ts'
 import { reportFeeds, reportLeftFeeds, type FeedReport, type LeftFeed } from './feed-report.ts'
+import { explainFeeds, type FeedWhy } from './feeds-why.ts'
 import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
 import { withLedger } from './open-ledger.ts'
 import { counted, harmless, isoTime, spanInWords, timeInWords } from './words.ts'
 
-export async function listFeeds(context: Context, options: CommonOptions): Promise<void> {
+export interface ListOptions extends CommonOptions {
+  why?: true
+}
+
+export async function listFeeds(context: Context, options: ListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { reports, left } = await withLedger(config, async (ledger) => ({
+  const { reports, left, whys } = await withLedger(config, async (ledger) => ({
     reports: await reportFeeds(ledger, config),
     left: await reportLeftFeeds(ledger, config),
+    whys: options.why && (await explainFeeds(ledger, config)),
   }))
   print(context, options, {
-    json: [...reports.map(feedJson), ...left.map(leftFeedJson)],
+    json: [
+      ...reports.map((report) => ({ ...feedJson(report), ...whyJson(whys?.get(report.feed)) })),
+      ...left.map(leftFeedJson),
+    ],
     lines: () => [
-      ...reports.flatMap((report) => feedLines(context, report)),
+      ...reports.flatMap((report) => [
+        ...feedLines(context, report),
+        ...whyLines(context, whys?.get(report.feed)),
+      ]),
       ...left.flatMap((feed) => leftFeedLines(context, feed)),
     ],
   })
+}
+
+function whyJson(why: FeedWhy | undefined): Record<string, unknown> {
+  if (!why) return {}
+  const { isNext, words, place, eventsPerHour, share } = why
+  return {
+    polling: {
+      is_next: isNext,
+      why: words,
+      read_at: isoTime(place.readAtMs),
+      interval_seconds: place.intervalMs === undefined ? null : place.intervalMs / 1000,
+      events_per_hour: eventsPerHour,
+      share,
+    },
+  }
+}
+
+function whyLines({ terminal }: Context, why: FeedWhy | undefined): string[] {
+  if (!why) return []
+  return [`  ${why.isNext ? terminal.paint('green', why.words) : why.words}`]
 }
 
 function leftFeedJson({ name, account, state, counts }: LeftFeed): Record<string, unknown> {

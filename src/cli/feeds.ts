@@ -6,7 +6,7 @@ import { findNamed } from './command-error.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { reportFeeds, type FeedReport } from './feed-report.ts'
-import { listFeeds } from './feeds-list.ts'
+import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { pauseOne, resumeOne, type PauseOptions } from './feeds-pause.ts'
 import { parseMoment } from './moment.ts'
 import { feedsImportCommand } from './monitoring/feeds-import.ts'
@@ -17,7 +17,8 @@ import { isoTime, spanInWords, timeInWords } from './words.ts'
 export function feedsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
     .description('how far each feed is, and whether it is paused')
-    .action((options: CommonOptions) => listFeeds(context, options))
+    .option('--why', 'which feed is read next, and why')
+    .action((options: ListOptions) => listFeeds(context, options))
   const rewind = addCommonOptions(new Command('rewind'))
     .description('read a feed again from a time on; what was delivered is not sent again')
     .argument('<feed>', 'name of the feed')

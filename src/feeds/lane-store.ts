@@ -32,6 +32,11 @@ export function newLane(nowMs: number): StoredLane {
   return { state, places: new Map() }
 }
 
+/** Names a feed among those of its lane. */
+export function feedId({ account, name }: { account: string; name: string }): string {
+  return `${account}/${name}`
+}
+
 const keptMs = 7 * 86_400_000
 
 function keyOf(keys: Keys, { organization, tier }: LaneName): string {

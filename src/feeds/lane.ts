@@ -13,6 +13,7 @@ import type { Logger } from '../runtime/logger.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import type { Timings } from '../runtime/timings.ts'
 import {
+  feedId,
   loadLane,
   newLane,
   readPauses,
@@ -195,7 +196,7 @@ function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed 
   const candidates: Candidate[] = []
   for (const feed of feedsOf(reader, held.lane)) {
     if (feed !== running && reader.runs.has(runIdOf('feed', feed))) continue
-    const id = idOf(feed)
+    const id = feedId(feed)
     byId.set(id, feed)
     const { everyMs, longestMs } = feed
     candidates.push({ feed: { id, everyMs, longestMs }, place: placeOf(reader, feed) })
@@ -210,7 +211,7 @@ function nextRescan(reader: Reader, held: Held): PolledFeed | number {
   let best: { feed: PolledFeed; atMs: number } | undefined
   for (const feed of feedsOf(reader, held.lane)) {
     if (!feed.sweep || reader.runs.has(runIdOf('sweep', feed))) continue
-    const { atMs } = reader.rescans.get(idOf(feed)) ?? { atMs: 0 }
+    const { atMs } = reader.rescans.get(feedId(feed)) ?? { atMs: 0 }
     if (!best || atMs < best.atMs) best = { feed, atMs }
   }
   if (!best) return Infinity
@@ -280,13 +281,13 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   })
   noteOutcome(place, outcome, waitUntil(reader, outcome, place.failures + 1))
   place.notedAtMs = clock.now()
-  held.changed.set(idOf(feed), place)
+  held.changed.set(feedId(feed), place)
   reader.sayWaiting(feed, outcome.status)
 }
 
 async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock, rescans, floorMs } = reader
-  const id = idOf(run.feed)
+  const id = feedId(run.feed)
   const before = rescans.get(id)
   const outcome = await poll(reader, run, {
     dueSinceMs: Math.min(before?.atMs ?? Infinity, clock.now()),
@@ -316,9 +317,9 @@ async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
     return newLane(given.nowMs)
   })
   for (const feed of feedsOf(reader, lane)) {
-    const place = stored.places.get(idOf(feed))
+    const place = stored.places.get(feedId(feed))
     const isNewer = (place?.notedAtMs ?? 0) > placeOf(reader, feed).notedAtMs
-    if (place && isNewer && !reader.runs.has(runIdOf('feed', feed))) places.set(idOf(feed), place)
+    if (place && isNewer && !reader.runs.has(runIdOf('feed', feed))) places.set(feedId(feed), place)
   }
   return stored.state
 }
@@ -344,8 +345,8 @@ function feedsOf({ lanes }: Reader, { id }: LaneLimit): readonly PolledFeed[] {
 }
 
 function placeOf({ places }: Reader, feed: PolledFeed): FeedPlace {
-  const known = places.get(idOf(feed)) ?? newPlace()
-  places.set(idOf(feed), known)
+  const known = places.get(feedId(feed)) ?? newPlace()
+  places.set(feedId(feed), known)
   return known
 }
 
@@ -354,7 +355,7 @@ function perSecondOf({ clock }: Reader, { lane, state }: Held): number {
 }
 
 function runIdOf(kind: Kind, feed: PolledFeed): string {
-  return `${kind} ${idOf(feed)}`
+  return `${kind} ${feedId(feed)}`
 }
 
 function wake(held: Held | undefined): void {
@@ -381,10 +382,6 @@ function groupFeeds({
     known = { version, lanes }
     return lanes
   }
-}
-
-function idOf({ account, name }: PolledFeed): string {
-  return `${account}/${name}`
 }
 
 function noteOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number): void {

@@ -9,6 +9,7 @@ import type { PolledFeed } from './polled-feed.ts'
 import type { PollerOptions, PollTurn } from './poller.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import { sortPage } from './sort-page.ts'
+import { pageSizeOf } from './walk-body.ts'
 import { advance, isReadAnew } from './walk.ts'
 
 interface Fetched {
@@ -23,14 +24,18 @@ interface Fetched {
 /** A fetched page as intake takes it: sorted, and with the walk as it stands after it. */
 export function pageOf(
   options: PollerOptions,
-  { feed }: PollTurn,
+  turn: PollTurn,
   { state, fetched, aheadMs, place }: Fetched,
 ): { page: Page; hasMore: boolean } {
-  const { hasMore, stands, ...moved } = advance(fetched.walk, fetched.page)
+  const { feed } = turn
+  const { stands, ...moved } = advance(fetched.walk, fetched.page)
   const isTail = place === undefined
-  // a rescan that stands still is over: it is not asked again and again for the same page
-  const isCaughtUp = moved.isCaughtUp || (!isTail && !hasMore)
   const isFirstWalk = isTail && (state.isBackfilling || isReadAnew(feed, state))
+  const about = { hasNext: moved.hasMore, isFirstWalk }
+  const isEnd = isTail && isShortEnd(turn, fetched, about)
+  const hasMore = moved.hasMore && !isEnd
+  // a rescan that stands still is over: it is not asked again and again for the same page
+  const isCaughtUp = moved.isCaughtUp || isEnd || (!isTail && !hasMore)
   const { unordered } = typeOf(feed)
   const order = isTail ? unordered : undefined
   const walk = withNotes(moved.walk, fetched, order?.note(fetched.walk, fetched.page, isCaughtUp))
@@ -75,6 +80,35 @@ export function pageOf(
     malformed: [...fetched.passed.map(quarantined), ...sorted.malformed],
   }
   return { page, hasMore }
+}
+
+/** Whether a short page with a `next` is the end all the same; learns from what followed the one before. */
+function isShortEnd(
+  { feed, shortPages, short }: PollTurn,
+  { page, walk, requestedAtMs }: FetchedPage,
+  { hasNext, isFirstWalk }: { hasNext: boolean; isFirstWalk: boolean },
+): boolean {
+  if (typeOf(feed).unordered) return false
+  const endpoint = `${feed.account} ${feed.type}`
+  if (short.askedAtMs !== undefined)
+    shortPages.noteFollowing(endpoint, whatFollows(feed, page.items, short.askedAtMs))
+  const count = page.items.length
+  const isShort = hasNext && count > 0 && count < pageSizeOf(walk)
+  short.askedAtMs = isShort ? requestedAtMs : undefined
+  return isShort && !isFirstWalk && shortPages.isEnd(endpoint)
+}
+
+function whatFollows(
+  feed: PolledFeed,
+  items: readonly unknown[],
+  askedAtMs: number,
+): 'nothing' | 'newer' | 'older' {
+  if (items.length === 0) return 'nothing'
+  const times = items.map((item) => {
+    const parsed = typeOf(feed).parse(item, feed)
+    return parsed.ok ? (parsed.event.matchedAtMs ?? parsed.event.createdAtMs ?? 0) : 0
+  })
+  return times.every((ms) => ms > askedAtMs) ? 'newer' : 'older'
 }
 
 /** A page that was passed by is accounted for as one item that cannot be read. */

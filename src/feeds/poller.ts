@@ -23,6 +23,7 @@ import { isReserveReached, type Quota } from './quota-reserve.ts'
 import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
 import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
 import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
+import { createShortPages, type ShortPages } from './short-pages.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
 import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './walk.ts'
 
@@ -103,18 +104,22 @@ export interface PollerOptions {
 export interface PollTurn extends TurnAsked {
   feed: PolledFeed
   dueSinceMs: number
+  shortPages: ShortPages
+  /** When the page before this one was asked for, this machine's clock, if it was a short one of this turn. */
+  short: { askedAtMs: number | undefined }
   /** Cursors that the service refused in this turn. */
   refusals: { count: number }
 }
 
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger, metrics } = options
+  const shortPages = createShortPages()
   return {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
-        const refusals = { count: 0 }
-        return await pollPages(options, { ...asked, feed, dueSinceMs, refusals })
+        const turn = { ...asked, feed, dueSinceMs, shortPages, short: { askedAtMs: undefined } }
+        return await pollPages(options, { ...turn, refusals: { count: 0 } })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (!(error instanceof ServiceError)) throw error

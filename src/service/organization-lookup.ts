@@ -5,7 +5,8 @@
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Clock } from '../runtime/clock.ts'
-import type { Credentials } from './tokens/credentials.ts'
+import type { AccountConfig } from './config.ts'
+import { createCredentials, type Credentials } from './tokens/credentials.ts'
 import type { Organizations } from './pacing/organizations.ts'
 import { ServiceError } from './service-error.ts'
 
@@ -28,15 +29,25 @@ export interface OrganizationLookupOptions {
 const rememberedSeconds = 90 * 24 * 3600
 const retryMs = 60_000
 
+function keyOf(keys: Keys, fingerprint: string): string {
+  return keys.shared('organization', fingerprint)
+}
+
+/** The organization of an account as a replica found it out; undefined: none did. Throws ServiceError. */
+export async function readOrganization(
+  redis: Redis,
+  keys: Keys,
+  account: AccountConfig,
+): Promise<number | undefined> {
+  const kept = await redis.get(keyOf(keys, createCredentials(account)().fingerprint))
+  return kept === null ? undefined : Number(kept)
+}
+
 export function createOrganizationLookup(options: OrganizationLookupOptions): OrganizationLookup {
   const { account, redis, keys, clock, credentials, organizations } = options
   let learnedFor: string | undefined
   let nextTryMs = 0
   let underWay: Promise<void> | undefined
-
-  function keyOf(fingerprint: string): string {
-    return keys.shared('organization', fingerprint)
-  }
 
   function learn(fingerprint: string, organizationId: number): void {
     organizations.learn(account, organizationId)
@@ -47,7 +58,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     const { fingerprint } = credentials()
     // Another key may mean another organization.
     if (learnedFor !== fingerprint) organizations.learn(account, undefined)
-    const kept = await redis.get(keyOf(fingerprint))
+    const kept = await redis.get(keyOf(keys, fingerprint))
     if (kept !== null) return learn(fingerprint, Number(kept))
     if (clock.monotonic() < nextTryMs) return undefined
     nextTryMs = clock.monotonic() + retryMs
@@ -70,7 +81,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
   async function remember(organizationId: number): Promise<void> {
     const { fingerprint } = credentials()
     learn(fingerprint, organizationId)
-    await redis.set(keyOf(fingerprint), organizationId, 'EX', rememberedSeconds)
+    await redis.set(keyOf(keys, fingerprint), organizationId, 'EX', rememberedSeconds)
   }
 
   return {

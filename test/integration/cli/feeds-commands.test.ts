@@ -2,7 +2,11 @@
 import { expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import { pauseFeed, peekFeed } from '../../../src/ledger/feed-state.ts'
-import { createKeys } from '../../../src/redis/keys.ts'
+import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
+import { newPlace } from '../../../src/feeds/next-feed.ts'
+import { createOrganizations } from '../../../src/service/pacing/organizations.ts'
+import { anAccount } from '../../support/replica.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -13,6 +17,7 @@ interface Scene {
   /** Of the account `main`. */
   book: Book
   second: Book
+  keys: Keys
   config: [string, string]
 }
 
@@ -38,6 +43,7 @@ route: { sinks: [soc] }
   return {
     book: await tests.book({ keys }),
     second: await tests.book({ keys, account: 'second' }),
+    keys,
     config: ['--config', aFile('tocsin.yaml', text)],
   }
 }
@@ -229,3 +235,45 @@ test.each([
   expect(code).toBe(2)
   expect(await peekFeed(book, 'brand', 0)).toBeUndefined()
 })
+
+test('feeds list --why tells which feed is read next, and why the others are not', async () => {
+  const { keys, config } = await aScene()
+  const lane = { organization: laneOfTest(), tier: 'search' as const }
+  const nowMs = Date.now()
+  const places = new Map([
+    [
+      'main/brand',
+      { ...newPlace(), readAtMs: nowMs - 12_000, askedAtMs: nowMs - 12_000, intervalMs: 14_000 },
+    ],
+    [
+      'main/leaks',
+      {
+        ...newPlace(),
+        wait: { untilMs: nowMs + 300_000, why: 'rate_limited' },
+        failures: 3,
+      },
+    ],
+  ])
+  const state = { ...newLane(nowMs).state, share: { value: 0.35, atMs: nowMs } }
+  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
+
+  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
+  const [brand, staff, leaks] = JSON.parse(out) as { polling: Record<string, unknown> }[]
+  expect(brand?.polling).toMatchObject({ is_next: true, interval_seconds: 14 })
+  expect(brand?.polling['why']).toMatch(
+    /^read next: it has waited longest, and for long enough; read 1\d s ago, lately every 14 s, about [\d.]+ new events an hour$/,
+  )
+  expect(brand?.polling['share']).toBeCloseTo(0.35, 1)
+  expect(staff?.polling['why']).toBe(
+    'read next: it has waited longest, and for long enough; not read to its end yet',
+  )
+  expect(leaks?.polling['why']).toMatch(/^left alone for (4 min 5\d s|5 min): rate_limited$/)
+  const plain = await tocsin('feeds', 'list', '--output=json', ...config)
+  expect(plain.out).not.toContain('polling')
+})
+
+/** Of accounts whose organization nobody knows, the lane is that of their server. */
+function laneOfTest(): string {
+  const account = anAccount({ baseUrl: 'http://127.0.0.1:9' })
+  return createOrganizations([account]).laneOf('main', 'search').organization
+}
