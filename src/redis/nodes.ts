@@ -60,14 +60,14 @@ async function watchedReplicas(master: IORedis): Promise<IORedis[]> {
   }
 }
 
-/** Names of keys by a pattern, in portions; some may come twice. */
+/** Names of keys by a pattern, in portions, after which the caller may pause; some are empty, some names come twice. */
 export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<string[]> {
   for (const node of await mastersOf(redis)) {
     let cursor = '0'
     do {
       const [next, names] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', 500)
       cursor = next
-      if (names.length > 0) yield names
+      yield names
     } while (cursor !== '0')
   }
 }

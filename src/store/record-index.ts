@@ -2,7 +2,7 @@
  * The index of an account's records: one sorted set beside them, written by the scripts that make records
  * pending or settled, in the same atomic step. The score is when the record was settled, ms; negative since
  * when something of it is pending. So retention finds the oldest settled first, listings what ended lately,
- * whoever moves pending items those alone, and a walk over all of it goes on from a score. About 120 bytes
+ * whoever moves pending items those alone, and a walk over all of it goes on from a score. About 130 bytes
  * for each record.
  */
 import type { Redis } from '../redis/connection.ts'

@@ -147,10 +147,20 @@ export async function proofOf(books: readonly Book[]): Promise<BookProof[]> {
 /** Throws unless every pending item stands where something will move it. */
 export async function expectNothingStranded(book: Book): Promise<void> {
   for (const proof of await proofOf([book])) {
-    const { stranded, dangling, differences } = proof
-    const found = [...stranded, ...dangling, ...differences]
+    const { stranded, dangling, differences, unfiled } = proof
+    const found = [...stranded, ...dangling, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
   }
+}
+
+/** Until Redis' clock shows the next millisecond: what happened within one is not told apart. */
+export async function pastThisMillisecond(redis: Redis): Promise<void> {
+  const now = async (): Promise<number> => {
+    const [seconds, micros] = await redis.time()
+    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
+  const thisMs = await now()
+  while ((await now()) === thisMs);
 }
 
 /** What waits for a sink, by state. */

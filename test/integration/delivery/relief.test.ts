@@ -220,6 +220,14 @@ test('beyond pending_max the least severe die, of those the oldest, and can be r
   expect(rig.sinks.lake.received).toHaveLength(5)
 })
 
+test('nothing is given up before the index has what an older version left: it might be less severe', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
+  await takeIn(rig.book, events('lake', 'low', 'high'))
+  await tests.redis.del(rig.book.key('indexed'))
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 2 })
+})
+
 test('what collects for a batch is given up without leaving a batch of nothing', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
   await takeIn(rig.book, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })

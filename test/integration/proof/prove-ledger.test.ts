@@ -15,7 +15,13 @@ import {
 } from '../../../src/proof/pending-at.ts'
 import type { Item } from '../../../src/ledger/records.ts'
 import { aSlackRig, uids, type SlackRig } from '../../support/gathering.ts'
-import { proofOf, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  pastThisMillisecond,
+  proofOf,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 import { until } from '../../support/until.ts'
 
 const tests = redisForTests()
@@ -51,16 +57,6 @@ async function settle(book: Book, ref: string, outcome: 'delivered' | 'dead'): P
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
 }
 
-/** What was made within the millisecond of a proof may count or not, and is no difference. */
-async function pastThisMillisecond(): Promise<void> {
-  const now = async (): Promise<number> => {
-    const [seconds, micros] = await tests.redis.time()
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-  }
-  const thisMs = await now()
-  while ((await now()) === thisMs);
-}
-
 describe('counters', () => {
   test('that agree with the records are found whole, with their numbers', async () => {
     const book = await aBookWith(3)
@@ -76,7 +72,7 @@ describe('counters', () => {
     const book = await aBookWith(3)
     await tests.redis.hincrby(book.key('counters'), 's|soc|pending|queued', -2)
     await tests.redis.hincrby(book.key('counters'), 's|soc|delivered', 2)
-    await pastThisMillisecond()
+    await pastThisMillisecond(tests.redis) // what was made within it may count or not
     const proof = await proofOfOne(book)
     expect(proof.accounting.sinks['soc']?.unaccounted).toBe(0)
     expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 3 }])

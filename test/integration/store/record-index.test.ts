@@ -15,7 +15,14 @@ import { systemClock } from '../../../src/runtime/clock.ts'
 import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
 import { isIndexed, walkPending, walkRecords } from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
-import { proofOf, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import {
+  pastThisMillisecond,
+  proofOf,
+  redisForTests,
+  routed,
+  silent,
+  takeIn,
+} from '../../support/ledger.ts'
 import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
@@ -90,19 +97,38 @@ test('a walk gives everything once though hundreds have one time, the pending fi
 
 test('a walk misses nothing that settles or is replayed while it goes on', async () => {
   const book = await tests.book()
-  const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }))
-  await takeIn(book, events)
-  for (let n = 0; n < 10; n += 1) await settle(book, refOf(book, n), 'dead')
+  const settled = Array.from({ length: 440 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
+  const events = Array.from({ length: 220 }, (_none, n) => routed({ uid: `a/b/${n}` }))
+  await takeIn(book, [...settled.slice(0, 220), ...events])
+  await takeIn(book, settled.slice(220))
+  for (let n = 0; n < 5; n += 1) await settle(book, refOf(book, n), 'dead')
   const ids: string[] = []
+  let page = 0
   for await (const entries of walkRecords(book)) {
-    if (ids.length === 0) {
-      for (let n = 0; n < 5; n += 1) await replayDeadLetter(book, refOf(book, n), undefined)
-      for (let n = 440; n < 450; n += 1) await settle(book, refOf(book, n), 'delivered')
+    page += 1
+    const isFirst = page === 1 // of those that are pending
+    for (let n = 210; isFirst && n < 220; n += 1) await settle(book, refOf(book, n), 'delivered')
+    const isThird = page === 3 // the first of those that are settled
+    for (let n = 0; isThird && n < 5; n += 1) {
+      await replayDeadLetter(book, refOf(book, n), undefined)
     }
     ids.push(...entries.map(({ recordId }) => recordId))
   }
-  expect(new Set(ids).size).toBe(450)
-  expect(ids.length).toBe(450)
+  expect(new Set(ids).size).toBe(660)
+  expect(ids.length).toBe(660)
+})
+
+test('a record is pending since the first of its items was, though it came back more severe', async () => {
+  const book = await tests.book()
+  for (const n of [1, 2]) {
+    await takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'low' })])
+    await pastThisMillisecond(tests.redis)
+  }
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })])
+  const ids = [1, 2].map((n) => book.digests.recordId(`a/b/${n}`))
+  expect(await idsIn(walkPending(book))).toEqual(ids)
+  await settle(book, refOf(book, 1), 'delivered') // the first of its two
+  expect(await idsIn(walkPending(book))).toEqual(ids.toReversed())
 })
 
 test('pending items are found without a look at what is settled', async () => {
@@ -232,6 +258,7 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   const book = await tests.book({ keys, account: 'main' })
   await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
   await takeIn(book, [routed({ uid: 'a/b/new' })]) // while the look goes on
+  await settle(book, `i:${book.digests.recordId('paste/x/queued')}:0:lake`, 'delivered')
   const given = { books: [book], ...place, clock: systemClock, logger: silent }
   const schedule = createProofSchedule({ ...given, isActive: () => true })
   const prove = async (): Promise<number | undefined> => {
@@ -254,6 +281,6 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   expect({ dangling, differences, unfiled }).toEqual({ dangling: [], differences: [], unfiled: 0 })
   const pending: string[] = []
   for await (const { record } of pendingItems(book)) pending.push(record.uid)
-  expect(pending).toContain('paste/x/queued')
+  expect(pending).toContain('paste/x/retrying')
   expect(pending).not.toContain('paste/x/delivered')
 })

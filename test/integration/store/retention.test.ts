@@ -290,6 +290,17 @@ test('what is replayed after it was weighed stays', async () => {
   expect(await kept(book, 2)).toBe('+-')
 })
 
+test('what is pending stays, whatever the index says, and is put right there', async () => {
+  const { book, keep } = await aScene()
+  await settled(book, 0, { agoMinutes: 50 })
+  await takeIn(book, [routed({ uid: uidOf(1) }, ['soc'])])
+  const id = book.digests.recordId(uidOf(1))
+  await tests.redis.zadd(book.key('records'), 1, id)
+  await keep(1)
+  expect(await kept(book, 2)).toBe('-+')
+  expect(Number(await tests.redis.zscore(book.key('records'), id))).toBeLessThan(0)
+})
+
 test('two keepers at once drop no more than one', async () => {
   const scene = await aScene()
   const { book } = scene
@@ -444,7 +455,7 @@ test('a record weighs what Redis says with its payload, and its places in the ta
   const names = [book.key('rec', recordId), book.key('pay', recordId)]
   const bytes = await Promise.all(names.map((name) => tests.redis.memory('USAGE', name)))
   const own = bytes.reduce<number>((sum, one) => sum + (one ?? 0), 0)
-  expect(await book.run('weigh-records', 0, 1)).toBe(own + 120 + 120)
+  expect(await book.run('weigh-records', 0, 1)).toBe(own + 120 + 130) // two keys, one entry
 })
 
 test('of an account with many records a sample is weighed, in as many steps as of one with a thousand', async () => {
