@@ -6,8 +6,8 @@
 --          'read' count: those whose time has come; 'clear' [pair, value as read, ms from now | '', …]: looked at,
 --          unless it was told anew meanwhile; '' : nothing more is due
 -- Returns  read: {pair, value, …}; else how many changed
-local clock = redis.call('TIME')
-local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
+-- @include lib/clock.lua
+
 local hints, changed = KEYS[1], 0
 
 -- No two writes have the same value: a reader clears only what it read.

@@ -56,8 +56,8 @@ test('a pause of a sink without a limit holds nothing up once it has one', async
 
 test('the next place of a sink stands in Redis, by the clock of Redis, for a second longer than it matters', async () => {
   const keys = tests.keys()
-  const { paces } = replicas(keys)
-  await paces[0]!.wait(aRehearsedSink('soc', { limitPerSecond: 0.1 }), signal)
+  const paces = replicas(keys)
+  await paces[0]!.reserve(aRehearsedSink('soc', { limitPerSecond: 0.1 }))
   const name = keys.shared('pace', 'soc')
   const [seconds] = await tests.redis.time()
   expect(Number(await tests.redis.get(name)) - Number(seconds) * 1000).toBeGreaterThan(9_000)

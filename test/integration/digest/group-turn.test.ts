@@ -4,6 +4,7 @@ import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { claimRef } from '../../support/attempts.ts'
 import {
   around,
   aSlackRig,
@@ -83,17 +84,12 @@ describe('a group', () => {
     expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
   })
 
-  test('is queued by its worst severity', async () => {
+  test('is claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
-    const queued: string[] = []
-    rig.options.queue = (_account, work) => {
-      queued.push(...work.map(({ severity }) => severity))
-      return Promise.resolve()
-    }
     await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
     rig.clock.aheadMs = 11_000
-    await rig.seal()
-    expect(queued).toEqual(['medium'])
+    const [ref] = await rig.seal()
+    expect(await claimRef(rig.book, ref!, 'r')).toMatchObject({ kind: 'summary', rank: 3 })
   })
 
   test('listens for its interval after its message, and a summary of a first poll for half a minute', async () => {

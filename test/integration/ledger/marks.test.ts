@@ -285,7 +285,9 @@ async function run(
 
 function withIncludes(text: string): string {
   return text.replaceAll(/-- @include (\S+)/g, (_line, file: string) =>
-    readFileSync(new URL(`../../../src/redis/scripts/${file}`, import.meta.url), 'utf8'),
+    withIncludes(
+      readFileSync(new URL(`../../../src/redis/scripts/${file}`, import.meta.url), 'utf8'),
+    ),
   )
 }
 
