@@ -1,7 +1,7 @@
 import { createPoller, type Poller } from '../feeds/poller.ts'
 import { createRescanBudget } from '../feeds/rescan-plan.ts'
 import type { MadeWork } from '../ledger/collecting.ts'
-import { hasRoom } from '../redis/safety.ts'
+import { createRoomWatch } from '../redis/safety.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import type { DeliveryParts } from './build-delivery.ts'
 import { countSuppressed } from './build-flusher.ts'
@@ -28,7 +28,7 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
       await Promise.all([drains.tellMade(account, made), detailJobs.add(account, made)])
     },
     generation: () => shared.generation.number,
-    hasRoom: () => hasRoom(redis),
+    hasRoom: createRoomWatch(redis, clock),
     capabilities: (account) => service.client(account).capabilities,
     rescanBudget: createRescanBudget(
       polledFeeds(shared.config),

@@ -48,6 +48,12 @@ export interface DetailJobsOptions {
   timings: Timings
 }
 
+/**
+ * Full events that a process waits for at once. One that waits for its organization's slot costs nothing, and
+ * gives up when its time is over; so no organization keeps another's waiting.
+ */
+const mostAtOnce = 2_000
+
 export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   const { redis, keys, clock, logger, timings } = options
   const connection = { connection: redis, prefix: keys.queuePrefix }
@@ -57,7 +63,7 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
     ...connection,
     ...workerSettings(timings),
     autorun: false,
-    concurrency: 8,
+    concurrency: mostAtOnce,
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))

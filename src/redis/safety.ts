@@ -1,5 +1,6 @@
 /** What Redis must be before Tocsin trusts it with the ledger: it may neither evict nor forget. */
 import type { Redis } from './connection.ts'
+import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Keys } from './keys.ts'
 import type { RedisConfig } from './config.ts'
@@ -90,6 +91,24 @@ export async function hasRoom(redis: Redis): Promise<boolean> {
 function roomIn({ field }: NodeInfo): boolean {
   const limit = Number(field('maxmemory') ?? 0)
   return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
+}
+
+/** How long an answer about room holds, ms: INFO takes Redis longer than a page that shows nothing new. */
+const roomKnownMs = 1_000
+
+/** The same for who asks before each page: Redis is asked once a second at most. */
+export function createRoomWatch(redis: Redis, clock: Clock): () => Promise<boolean> {
+  let known: { has: Promise<boolean>; atMs: number } | undefined
+  return () => {
+    const nowMs = clock.monotonic()
+    if (known && nowMs - known.atMs < roomKnownMs) return known.has
+    const asked = { has: hasRoom(redis), atMs: nowMs }
+    known = asked
+    asked.has.catch(() => {
+      if (known === asked) known = undefined // nobody knows
+    })
+    return asked.has
+  }
 }
 
 /** Of what is stored: 1 up to version 0.4, with a BullMQ job for each delivery; 2 with claims. */

@@ -375,7 +375,9 @@ if records > 0 then
   bump('records', records)
 end
 for name, by in pairs(counts) do
-  bump('f|' .. ask.feed .. '|' .. name, by)
+  if by > 0 or ask.seq == 0 then -- a feed that was read once has all its counters
+    bump('f|' .. ask.feed .. '|' .. name, by)
+  end
 end
 
 local before = ask.before or { duplicate = 0, quarantined = 0 }

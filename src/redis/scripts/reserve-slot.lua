@@ -16,9 +16,10 @@ local state = redis.call('HMGET', own, 'last', 'pause', 'others', 'spacing', 'sp
 
 local spacing = tonumber(ARGV[1])
 local kept = tonumber(state[4] or '0')
-if kept > spacing and now - tonumber(state[5]) < remembered then
+local age = now - tonumber(state[5] or '0')
+if kept > spacing and age < remembered then
   spacing = kept
-else
+elseif kept ~= spacing or age > remembered / 2 then
   redis.call('HSET', own, 'spacing', micros(spacing), 'spacing_at', micros(now))
 end
 
@@ -38,14 +39,11 @@ if wide then
   keep(base)
 end
 
-redis.call('HSET', own, 'last', micros(slot))
-if share > 0 then
-  redis.call('HSET', own, 'given', 0)
-else
-  redis.call('HINCRBY', own, 'given', 1)
-end
+local given = share > 0 and 0 or tonumber(state[6] or '0') + 1
 if slot == now then
-  redis.call('HSET', own, 'used', micros(now))
+  redis.call('HSET', own, 'last', micros(slot), 'given', given, 'used', micros(now))
+else
+  redis.call('HSET', own, 'last', micros(slot), 'given', given)
 end
 keep(own)
 return { slot, slot - now }

@@ -96,7 +96,8 @@ test('what waits for a slot in one organization, or hangs there, costs another n
 
 test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
   const poller = aPoller({ 'main-0': hang })
-  await start(poller, feedsOf('main', 3), { keys: tests.keys() })
+  const timings = { ...shortTimings, laneTurnMs: 30_000 }
+  await start(poller, feedsOf('main', 3), { keys: tests.keys(), timings })
   await until(
     'the lanes went on',
     () => poller.of('main-1').length > 8 && poller.of('main-2').length > 8,

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createDetailJobs } from '../../../src/delivery/detail-jobs.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { shortTimings, until } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+
+test('full events that an organization is slow to give keep no other organization waiting', async () => {
+  const keys = tests.keys()
+  const books = new Map([
+    ['slow', await tests.book({ keys, account: 'slow' })],
+    ['quick', await tests.book({ keys, account: 'quick' })],
+  ])
+  const asked: string[] = []
+  const jobs = createDetailJobs({
+    book: (account) => books.get(account),
+    async fetchDetail(account, _uid, signal) {
+      asked.push(account)
+      if (account === 'slow') await systemClock.sleep(60_000, signal)
+      return 'unavailable'
+    },
+    modes: {},
+    release: () => Promise.resolve(),
+    redis: tests.redis,
+    keys,
+    clock: systemClock,
+    logger: silent,
+    timings: { ...shortTimings, detailWaitMs: 60_000 },
+  })
+  try {
+    for (const [account, count] of [
+      ['slow', 30],
+      ['quick', 1],
+    ] as const) {
+      const events = Array.from({ length: count }, (_none, at) =>
+        routed({ uid: `${account}-${at}` }, ['soc'], true),
+      )
+      const accepted = await takeIn(books.get(account)!, events)
+      expect(accepted.status).toBe('committed')
+      await jobs.add(account, accepted.status === 'committed' ? accepted.made : [])
+    }
+    jobs.start()
+    await until('the quick one was asked', () => asked.includes('quick'), 5_000)
+  } finally {
+    await jobs.stop(3_000)
+  }
+})
