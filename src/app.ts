@@ -145,7 +145,8 @@ async function begin({ current, version, stopping, lasting }: Running): Promise<
   await upgrade(current.shared)
   await activate(current.shared)
   if (stopping.aborted) return
-  await startEngine(assemble(current))
+  const engine = await assemble(current)
+  if (!stopping.aborted) await startEngine(engine)
   lasting.logger.info(
     {
       version,

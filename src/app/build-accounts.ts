@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   countPending,
+  feedsIn,
   likeness,
   noteConfigured,
   noteFacts,
@@ -13,11 +14,13 @@ import {
   readAccounts,
   readHoldings,
   removeLedger,
+  type AccountEntry,
   type AccountFacts,
 } from '../ledger/accounts.ts'
-import { openBook, type Book } from '../ledger/book.ts'
+import { openBooks as openLedgers, type Book } from '../ledger/book.ts'
 import { lookOnce, lookPauseMs } from '../store/first-look.ts'
 import { ServiceError } from '../service/service-error.ts'
+import { readAccounting } from '../ledger/accounting.ts'
 import { claimLead } from '../ledger/lead-book.ts'
 import { createCredentials } from '../service/tokens/credentials.ts'
 import type { Config } from '../config/config.ts'
@@ -33,9 +36,8 @@ export async function openBooks(shared: Shared): Promise<void> {
   const { config, redis, keys, books, newAccounts, timings } = shared
   const { detailWaitMs } = timings
   await endRemovals(shared)
-  for (const { name } of config.accounts) {
-    books.push(await openBook({ redis, keys, account: name, config: config.ledger, detailWaitMs }))
-  }
+  const options = { redis, keys, config: config.ledger, detailWaitMs }
+  books.push(...(await openLedgers(options, namesIn(config))))
   await claimLead(shared, books) // among those of the configuration
   newAccounts.push(...(await findNew(shared)))
   await noteFacts(shared, accountFacts(config))
@@ -67,20 +69,30 @@ export async function findNew({
 }: Pick<Shared, 'config' | 'redis' | 'keys' | 'books'>): Promise<string[]> {
   const entries = await readAccounts({ redis, keys })
   const had = entries.filter(({ configuredMs }) => configuredMs !== undefined)
+  const known = new Set(had.map(({ name }) => name))
+  const configured = new Set(namesIn(config))
+  const fresh = books.filter(({ account }) => configured.has(account) && !known.has(account))
   const names: string[] = []
-  for (const { name } of config.accounts) {
-    const book = books.find(({ account }) => account === name)
-    const isKnown = had.some((entry) => entry.name === name)
-    if (!isKnown && book && (await readHoldings(book)).feeds.length === 0) names.push(name)
+  for (let at = 0; at < fresh.length; at += askedAtOnce) {
+    const some = fresh.slice(at, at + askedAtOnce)
+    const counted = await Promise.all(some.map(readAccounting))
+    names.push(
+      ...some
+        .filter((_book, i) => feedsIn(counted[i]?.feeds ?? {}).length === 0)
+        .map(({ account }) => account),
+    )
   }
   return names
 }
 
+const askedAtOnce = 50
+
 /** By account; what tells that another name means the same one. */
 function accountFacts({ accounts, feeds }: Config): Map<string, AccountFacts> {
+  const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return new Map(
     accounts.map((account) => {
-      const own = feeds.filter((feed) => feed.account === account.name).map(({ name }) => name)
+      const own = (byAccount.get(account.name) ?? []).map(({ name }) => name)
       return [account.name, { baseUrl: account.baseUrl, ...keyFact(account), feeds: own }]
     }),
   )
@@ -149,8 +161,7 @@ export function buildAccountWatch(shared: Shared): AccountWatch {
     })
   }
 
-  async function closeDiscarded(): Promise<void> {
-    const entries = await readAccounts({ redis, keys })
+  function closeDiscarded(entries: readonly AccountEntry[]): void {
     for (const { account } of leftBooks(shared)) {
       const entry = entries.find(({ name }) => name === account)
       if (entry !== undefined && !entry.discarding) continue
@@ -175,19 +186,21 @@ export function buildAccountWatch(shared: Shared): AccountWatch {
     async watchOnce(signal, alive) {
       await noteConfigured(shared, namesIn(config))
       await look(signal, alive)
-      await closeDiscarded()
-      await openLeft(shared)
+      const entries = await readAccounts({ redis, keys })
+      closeDiscarded(entries)
+      await openLeft(shared, entries)
       await saySettled()
     },
   }
 }
 
 /** Adds the books of accounts that left and are not open yet. */
-async function openLeft(shared: Shared): Promise<void> {
+async function openLeft(shared: Shared, entries?: readonly AccountEntry[]): Promise<void> {
   const { config, redis, keys, books, timings } = shared
   const open = books.map(({ account }) => account)
   const { detailWaitMs } = timings
-  const left = await openLeftBooks({ redis, keys, config: config.ledger, detailWaitMs }, open)
+  const options = { redis, keys, config: config.ledger, detailWaitMs }
+  const left = await openLeftBooks(options, open, entries)
   for (const book of left) {
     books.push(book)
     await sayLeft(shared, book)

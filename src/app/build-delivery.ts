@@ -27,7 +27,6 @@ import { buildRelief, reliefSinks } from './build-relief.ts'
 import { buildSecrets, type LeakedSecrets } from './build-secrets.ts'
 import type { Service } from './build-service.ts'
 import { createLiveSilences, type LiveSilences } from './live-silences.ts'
-import { buildSink } from './build-sinks.ts'
 import { addressPrints } from './address-prints.ts'
 import { findBook, type Shared } from './shared.ts'
 
@@ -44,9 +43,12 @@ export interface DeliveryParts {
   relief: Relief
 }
 
-export function buildDelivery(shared: Shared, service: Service): DeliveryParts {
+export function buildDelivery(
+  shared: Shared,
+  service: Service,
+  sinks: Map<string, Sink>,
+): DeliveryParts {
   const { config, redis, keys, clock, logger, metrics, timings } = shared
-  const sinks = new Map(config.sinks.map((sink) => [sink.name, buildSink(sink, shared)]))
   const modes: SinkModes = Object.fromEntries(
     [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
   )

@@ -9,6 +9,7 @@ import { buildNotices } from './build-notices.ts'
 import { buildPoller } from './build-poller.ts'
 import { buildState } from './build-state.ts'
 import { polledFeeds } from './polled-feeds.ts'
+import { buildSinks } from './build-sinks.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
 
@@ -22,8 +23,9 @@ export interface Engine {
 /** How long closing sinks may take once their work has ended, ms. */
 const closeMs = 300
 
-export function buildEngine(shared: Shared, service: Service): Engine {
-  const delivery = buildDelivery(shared, service)
+export async function buildEngine(shared: Shared, service: Service): Promise<Engine> {
+  const sinks = await buildSinks(shared.config.sinks, shared)
+  const delivery = buildDelivery(shared, service, sinks)
   const poller = buildPoller(shared, service, delivery)
   const feeds = polledFeeds(shared.config)
   const lanes = createLanes({

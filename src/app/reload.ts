@@ -86,7 +86,7 @@ async function build(host: Host, next: Setup): Promise<Engine> {
   try {
     await openBooks(next.shared)
     host.stopping.throwIfAborted()
-    return assemble(next)
+    return await assemble(next)
   } catch (error) {
     await leave(next)
     throw error

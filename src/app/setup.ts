@@ -30,8 +30,8 @@ export function createSetup(
 }
 
 /** Once its books are open. */
-export function assemble(setup: Setup): Engine {
-  setup.engine = buildEngine(setup.shared, setup.service)
+export async function assemble(setup: Setup): Promise<Engine> {
+  setup.engine = await buildEngine(setup.shared, setup.service)
   return setup.engine
 }
 

@@ -33,7 +33,8 @@ export interface Shared extends Lasting {
 
 /** The accounts whose books are open and that the configuration does not have. */
 export function leftBooks({ books, config }: Pick<Shared, 'books' | 'config'>): Book[] {
-  return books.filter(({ account }) => !config.accounts.some(({ name }) => name === account))
+  const configured = new Set(config.accounts.map(({ name }) => name))
+  return books.filter(({ account }) => !configured.has(account))
 }
 
 export function findBook({ books }: Shared, account: string): Book | undefined {

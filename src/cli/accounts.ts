@@ -22,10 +22,7 @@ export function accountsCommand(context: Context): Command {
     .argument('<account>', 'name of the account; it must not be configured any more')
     .option('--yes', 'do not ask')
     .action((name: string, options: DiscardOptions) => discardAccount(context, name, options))
-  return new Command('accounts')
-    .description('accounts of the configuration, and those that left it')
-    .addCommand(list)
-    .addCommand(discard)
+  return new Command('accounts').addCommand(list).addCommand(discard)
 }
 
 interface AccountReport {

@@ -38,9 +38,6 @@ interface AuditCommandOptions extends CommonOptions {
 
 export function auditCommand(context: Context): Command {
   return addCommonOptions(new Command('audit'))
-    .description(
-      'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',
-    )
     .option('--feed <name>', 'only this feed')
     .addOption(
       new Option('--since <duration>', 'how far back').argParser(span).default(7 * dayMs, '7d'),

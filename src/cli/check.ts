@@ -6,14 +6,12 @@ import type { LoadedConfig } from '../config/load.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import type { Asked } from '../service/operations/operation.ts'
-import { checkLive, type LiveFindings } from './check-live.ts'
+import type { LiveFindings } from './check-live.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { withBounds, type FeedReport } from './feed-report.ts'
 import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
 import { refuseLater } from './later-commands.ts'
-import { withLedger } from './open-ledger.ts'
-import { withService } from './with-service.ts'
 import { counted, spanInWords } from './words.ts'
 
 interface CheckOptions extends CommonOptions {
@@ -23,7 +21,6 @@ interface CheckOptions extends CommonOptions {
 
 export function checkCommand(context: Context): Command {
   return addCommonOptions(new Command('check'))
-    .description('name every mistake in the configuration, or say what it does')
     .argument('[file]', 'the configuration; as --config')
     .option('--live', 'also ask each service whether it knows the words of filters')
     .addOption(new Option('--against-redis').hideHelp())
@@ -76,7 +73,10 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
   }
 }
 
-function askServices(context: Context, config: Config): Promise<LiveFindings> {
+async function askServices(context: Context, config: Config): Promise<LiveFindings> {
+  const { checkLive } = await import('./check-live.ts')
+  const { withLedger } = await import('./open-ledger.ts')
+  const { withService } = await import('./with-service.ts')
   const asked = (): Asked => ({
     turn: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,

@@ -2,7 +2,7 @@
 import { addressPrints } from '../app/address-prints.ts'
 import { buildGate } from '../app/build-gate.ts'
 import { buildTurns, type FlusherParts } from '../app/build-flusher.ts'
-import { buildSink } from '../app/build-sinks.ts'
+import { buildSinks } from '../app/build-sinks.ts'
 import { readSilences } from '../app/live-silences.ts'
 import type { Config } from '../config/config.ts'
 import { createCircuit, type Circuit } from '../delivery/circuit.ts'
@@ -29,7 +29,7 @@ export async function withTurns<Result>(
   work: (parts: CommandTurns) => Promise<Result>,
 ): Promise<Result> {
   const environment = { clock: systemClock, logger: quiet }
-  const sinks = new Map(config.sinks.map((sink) => [sink.name, buildSink(sink, environment)]))
+  const sinks = await buildSinks(config.sinks, environment)
   try {
     return await withLedger(config, async (ledger) => {
       const router = createRouter(config.route)

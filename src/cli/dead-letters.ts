@@ -16,7 +16,7 @@ export function deadLettersCommand(context: Context): Command {
     .description('one dead letter: its story and what it would have said')
     .argument('<id>', 'as list shows it')
     .action((id: string, options: CommonOptions) => showLetter(context, id, options))
-  const command = new Command('dead-letters').description('what could not be delivered')
+  const command = new Command('dead-letters')
   command.addCommand(list).addCommand(show)
   command.addCommand(changeCommand(context, 'replay', 'send dead letters again'))
   return command.addCommand(changeCommand(context, 'discard', 'close dead letters unsent'))

@@ -35,7 +35,7 @@ export function deliveriesCommand(context: Context): Command {
     .option('--diverted', 'only what its fallback got instead')
     .option('--yes', 'do not ask')
     .action((options: ResendOptions) => resendDeliveries(context, options))
-  return new Command('deliveries').description('what was sent').addCommand(resend)
+  return new Command('deliveries').addCommand(resend)
 }
 
 async function resendDeliveries(context: Context, options: ResendOptions): Promise<void> {

@@ -1,4 +1,4 @@
-import { buildSink } from '../app/build-sinks.ts'
+import { buildSinks } from '../app/build-sinks.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Destination } from '../sinks/sink.ts'
@@ -17,7 +17,8 @@ export async function destinationLabels(config: Config): Promise<DestinationLabe
 export async function destinationsBySink({
   sinks,
 }: Config): Promise<ReadonlyMap<string, readonly Destination[]>> {
-  const built = sinks.map((sink) => buildSink(sink, { logger: quiet, clock: systemClock }))
+  const made = await buildSinks(sinks, { logger: quiet, clock: systemClock })
+  const built = [...made.values()]
   await Promise.all(built.map((sink) => sink.close()))
   return new Map(built.map(({ name, destinations }) => [name, destinations]))
 }

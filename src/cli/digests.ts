@@ -19,10 +19,7 @@ export function digestsCommand(context: Context): Command {
     .description('end the window of a digest now and send it')
     .argument('<sink>', 'name of a sink with a digest')
     .action((name: string, options: CommonOptions) => sendDigests(context, name, options))
-  return new Command('digests')
-    .description('what sinks collect to send on a schedule')
-    .addCommand(preview)
-    .addCommand(send)
+  return new Command('digests').addCommand(preview).addCommand(send)
 }
 
 interface SentDigest {

@@ -30,7 +30,6 @@ interface ExplainOptions extends CommonOptions {
 
 export function explainCommand(context: Context): Command {
   return addCommonOptions(new Command('explain'))
-    .description('the story of one event: where it came from, where it went, and why')
     .argument('<uid>', 'of the event, or the id of a delivery; as it stands in a message will do')
     .option('--account <name>', 'only what this account knows of it')
     .action((given: string, options: ExplainOptions) => {

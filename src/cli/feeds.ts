@@ -35,7 +35,6 @@ export function feedsCommand(context: Context): Command {
     .argument('<feed>', 'name of the feed')
     .action((name: string, options: CommonOptions) => resumeOne(context, name, options))
   return new Command('feeds')
-    .description('what is polled')
     .addCommand(list)
     .addCommand(rewind)
     .addCommand(pause)

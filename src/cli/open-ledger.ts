@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { openLeftBooks } from '../ledger/accounts.ts'
-import { openBook, type Book } from '../ledger/book.ts'
+import { openBooks, type Book } from '../ledger/book.ts'
 import { sinksOf } from '../ledger/due.ts'
 import { findLead } from '../ledger/lead-book.ts'
 import type { RedisConfig } from '../redis/config.ts'
-import { connectRedis, isSignInRefused, onTrouble, type Redis } from '../redis/connection.ts'
+import type * as RedisConnection from '../redis/connection.ts'
+import type { Redis } from '../redis/connection.ts'
 import { holdRedis } from '../redis/embedded/embedded-redis.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
 import { claimSchema } from '../redis/safety.ts'
@@ -37,12 +38,9 @@ export async function withLedger<Result>(
   return withRedis(config.redis, async (redis) => {
     const keys = createKeys(config.redis.prefix)
     await claimSchema(redis, keys)
-    const books: Book[] = []
-    for (const { name } of config.accounts) {
-      books.push(await openBook({ redis, keys, account: name, config: config.ledger }))
-    }
-    await findLead({ redis, keys }, books)
     const configured = config.accounts.map(({ name }) => name)
+    const books = await openBooks({ redis, keys, config: config.ledger }, configured)
+    await findLead({ redis, keys }, books)
     books.push(...(await openLeftBooks({ redis, keys, config: config.ledger }, configured)))
     return work({ redis, keys, books })
   })
@@ -130,9 +128,11 @@ async function onceReady<Result>(
   work: (redis: Redis) => Promise<Result>,
   patienceMs: number,
 ): Promise<Result> {
-  const redis = connectRedis(config, quiet)
+  // what is loaded with a command that asks no Redis must not load its client
+  const connection = await import('../redis/connection.ts')
+  const redis = connection.connectRedis(config, quiet)
   try {
-    await ready(redis, config, patienceMs)
+    await ready(redis, config, { patienceMs, connection })
     return await work(redis)
   } catch (error) {
     throw refusalOf(error, placeOf(config)) ?? error
@@ -142,7 +142,12 @@ async function onceReady<Result>(
 }
 
 /** Waits a moment for a Redis that is away, and not at all for one that refuses the password. */
-async function ready(redis: Redis, config: RedisConfig, patienceMs: number): Promise<void> {
+async function ready(
+  redis: Redis,
+  config: RedisConfig,
+  { patienceMs, connection }: { patienceMs: number; connection: typeof RedisConnection },
+): Promise<void> {
+  const { isSignInRefused, onTrouble } = connection
   let lastError: unknown
   const decided = new AbortController()
   redis.once('ready', () => decided.abort())

@@ -24,9 +24,5 @@ export function quarantineCommand(context: Context): Command {
     .option('--feed <name>', 'with --all: those that this feed showed')
     .option('--yes', 'do not ask')
     .action((ids: string[], options: ReplayOptions) => replayEntries(context, ids, options))
-  return new Command('quarantine')
-    .description('what could not be read as an event')
-    .addCommand(list)
-    .addCommand(show)
-    .addCommand(replay)
+  return new Command('quarantine').addCommand(list).addCommand(show).addCommand(replay)
 }

@@ -22,7 +22,7 @@ export function routesCommand(context: Context): Command {
     .option('--feed <name>', 'as if this feed had brought it')
     .option('--account <name>', 'with --uid: only what this account knows')
     .action((options: ExplainRoutesOptions) => explainRoutes(context, options))
-  const routes = new Command('routes').description('which event goes where').addCommand(show)
+  const routes = new Command('routes').addCommand(show)
   addLaterCommands(routes.addCommand(explain), laterRouteCommands, 'routes')
   return routes
 }

@@ -8,28 +8,27 @@ import { refuseUnsafe } from '../redis/safety.ts'
 import { holdRedis } from '../redis/embedded/embedded-redis.ts'
 import { placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { createLogger, type Logger } from '../runtime/logger.ts'
+import { createLogger, prettyLines, type Logger } from '../runtime/logger.ts'
 import { loadConfigFile, usualConfigFile } from './config-file.ts'
 import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
 import { withRedis } from './open-ledger.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
-  return addCommonOptions(new Command('run'))
-    .description(
-      'poll, route and deliver, until asked to stop; SIGHUP reads the configuration again',
-    )
-    .action((options: CommonOptions) => run(context, options))
+  return addCommonOptions(new Command('run')).action((options: CommonOptions) =>
+    run(context, options),
+  )
 }
 
 async function run(context: Context, options: CommonOptions): Promise<void> {
   const requests = reloadRequests(context)
   const file = options.config ?? usualConfigFile()
   const { config, hash, warnings } = loadConfigFile(context, file)
+  const isForPeople = context.terminal.isWatched && options.output === 'text'
+  const isColored = (context.env['NO_COLOR'] ?? '') === ''
   const logger = createLogger({
     level: logLevel(context.env),
-    pretty: context.terminal.isWatched && options.output === 'text',
-    colorize: (context.env['NO_COLOR'] ?? '') === '',
+    pretty: isForPeople ? await prettyLines(isColored) : undefined,
   })
   sayWarnings(warnings, logger)
   const held = await holdRedis(config.redis, logger)

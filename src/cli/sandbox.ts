@@ -43,9 +43,7 @@ interface SandboxCommandOptions extends CommonOptions {
 }
 
 export function sandboxCommand(context: Context): Command {
-  const command = addCommonOptions(new Command('sandbox')).description(
-    'a pretend service with pretend sinks, and a configuration that uses them',
-  )
+  const command = addCommonOptions(new Command('sandbox'))
   for (const option of sandboxFlags()) command.addOption(option)
   return command.action((options: SandboxCommandOptions) => runSandbox(context, options))
 }

@@ -5,7 +5,6 @@ import { monitoringSchema } from './monitoring/monitoring-file.ts'
 
 export function schemaCommand(context: Context): Command {
   return addCommonOptions(new Command('schema'))
-    .description('print the JSON Schema of the configuration, for editors')
     .option('--monitoring', 'that of the file of assets apply instead')
     .action(({ monitoring }: { monitoring?: true }) => {
       const schema = monitoring ? monitoringSchema() : configSchema()

@@ -13,11 +13,7 @@ export function silencesCommand(context: Context): Command {
     .description('end a silence that was made by command')
     .argument('<id>', 'as list shows it')
     .action((id: string, options: CommonOptions) => expireSilence(context, id, options))
-  return new Command('silences')
-    .description('what is not sent for a while, by whom and why')
-    .addCommand(list)
-    .addCommand(addCommand(context))
-    .addCommand(expire)
+  return new Command('silences').addCommand(list).addCommand(addCommand(context)).addCommand(expire)
 }
 
 function addCommand(context: Context): Command {

@@ -27,7 +27,7 @@ export async function testSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const sink = buildSink(sinkConfig, { logger: quiet, clock: systemClock })
+  const sink = await buildSink(sinkConfig, { logger: quiet, clock: systemClock })
   try {
     const results: TestResult[] = []
     for (const destination of sink.destinations) {

@@ -21,7 +21,6 @@ export function sinksCommand(context: Context): Command {
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => testSink(context, name, options))
   return new Command('sinks')
-    .description('where messages go')
     .addCommand(list)
     .addCommand(test)
     .addCommand(pauseCommand(context))

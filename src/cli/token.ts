@@ -16,7 +16,7 @@ export function tokenCommand(context: Context): Command {
     .description('say whether the API keys work, and if not, what to do')
     .option('--account <name>', 'only the key of this account')
     .action((options: TokenTestOptions) => testTokens(context, options))
-  return new Command('token').description('the API keys').addCommand(test)
+  return new Command('token').addCommand(test)
 }
 
 async function testTokens(context: Context, options: TokenTestOptions): Promise<void> {

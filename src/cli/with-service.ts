@@ -1,8 +1,7 @@
-import { buildService, type Service } from '../app/build-service.ts'
+import type { Service } from '../app/build-service.ts'
 import type { Shared } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../runtime/clock.ts'
-import { createMetrics } from '../runtime/metrics.ts'
 import { defaultTimings as timings } from '../runtime/timings.ts'
 import { quiet } from './context.ts'
 import type { OpenLedger } from './open-ledger.ts'
@@ -16,6 +15,9 @@ export async function withService<Result>(
   ledger: OpenLedger,
   work: (service: Service, shared: Shared) => Promise<Result>,
 ): Promise<Result> {
+  // most commands ask only Redis: what speaks to the service is loaded here
+  const { buildService } = await import('../app/build-service.ts')
+  const { createMetrics } = await import('../runtime/metrics.ts')
   const parts = { clock: systemClock, logger: quiet }
   const metrics = createMetrics(parts)
   const generation = { number: 0, hash: '', isActive: false }

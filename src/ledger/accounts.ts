@@ -6,7 +6,7 @@ import { ownFeed } from '../events/own-feed.ts'
 import type { Keys } from '../redis/keys.ts'
 import { scanKeys } from '../redis/nodes.ts'
 import type { Redis } from '../redis/connection.ts'
-import { pendingOf, readAccounting } from './accounting.ts'
+import { pendingOf, readAccounting, type Accounting } from './accounting.ts'
 import { reopenBook, type Book, type BookOptions } from './book.ts'
 import { countDeadLetters } from './dead-letters.ts'
 import { sinksOf } from './due.ts'
@@ -55,7 +55,9 @@ export async function readAccounts({ redis, keys }: Place): Promise<AccountEntry
       name,
       sinceMs: Number(text('since') ?? 0),
       configuredMs: configured === undefined ? undefined : Number(configured),
-      facts: JSON.parse(text('facts') ?? 'null') ?? undefined,
+      get facts() {
+        return (JSON.parse(text('facts') ?? 'null') ?? undefined) as AccountFacts | undefined
+      },
       discarding: JSON.parse(text('discarding') ?? 'null') ?? undefined,
     }
   })
@@ -110,13 +112,15 @@ async function timeOf(redis: Redis): Promise<number> {
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
-/** The books of registered accounts that `configured` has not; none of an account that is being discarded. */
+/** The books of registered accounts that are not `open`; none of an account that is being discarded. */
 export async function openLeftBooks(
   place: Omit<BookOptions, 'account'>,
-  configured: readonly string[],
+  open: readonly string[],
+  entries?: readonly AccountEntry[],
 ): Promise<Book[]> {
-  const entries = await readAccounts(place)
-  const left = entries.filter(({ name, discarding }) => !configured.includes(name) && !discarding)
+  const isOpen = new Set(open)
+  const known = entries ?? (await readAccounts(place))
+  const left = known.filter(({ name, discarding }) => !isOpen.has(name) && !discarding)
   const books = await Promise.all(left.map(({ name }) => reopenBook({ ...place, account: name })))
   return books.filter((book) => book !== undefined)
 }
@@ -155,10 +159,15 @@ export async function readHoldings(book: Book): Promise<Holdings> {
       (sum, one) => sum + one.open,
       0,
     ),
-    feeds: Object.keys(feeds)
-      .filter((feed) => feed !== ownFeed)
-      .toSorted(),
+    feeds: feedsIn(feeds),
   }
+}
+
+/** The feeds that an account ever had, without Tocsin's own. */
+export function feedsIn(feeds: Accounting['feeds']): string[] {
+  return Object.keys(feeds)
+    .filter((feed) => feed !== ownFeed)
+    .toSorted()
 }
 
 /** Why the new account looks like the one that left under another name; undefined: it does not. */

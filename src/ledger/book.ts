@@ -47,6 +47,22 @@ export async function openBook(options: BookOptions): Promise<Book> {
   return book
 }
 
+/** Accounts that are opened at once. */
+const openedAtOnce = 50
+
+/** The same of several accounts, in their order. */
+export async function openBooks(
+  options: Omit<BookOptions, 'account'>,
+  accounts: readonly string[],
+): Promise<Book[]> {
+  const books: Book[] = []
+  for (let at = 0; at < accounts.length; at += openedAtOnce) {
+    const some = accounts.slice(at, at + openedAtOnce)
+    books.push(...(await Promise.all(some.map((account) => openBook({ ...options, account })))))
+  }
+  return books
+}
+
 /** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
 async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
   const [seconds] = await redis.time()

@@ -1,5 +1,5 @@
 /** What has to be asked of every node, since a Cluster sends a command without a key to any of them. */
-import { Cluster, Redis as IORedis } from 'ioredis'
+import type { Cluster, Redis as IORedis } from 'ioredis'
 import type { Redis } from './connection.ts'
 
 export interface NodeInfo {
@@ -9,7 +9,7 @@ export interface NodeInfo {
 }
 
 export async function infoOfMasters(redis: Redis): Promise<NodeInfo[]> {
-  if (redis instanceof Cluster) {
+  if (isCluster(redis)) {
     return Promise.all((await mastersOf(redis)).map((node) => infoOf(node, nameOf(node))))
   }
   const info = await infoOf(redis, undefined)
@@ -19,7 +19,7 @@ export async function infoOfMasters(redis: Redis): Promise<NodeInfo[]> {
 
 /** Of those that answer soon, behind sentinels and in a Cluster: any of them may be master next. */
 export async function infoOfReplicas(redis: Redis): Promise<NodeInfo[]> {
-  const replicas = redis instanceof Cluster ? clusterReplicas(redis) : await watchedReplicas(redis)
+  const replicas = isCluster(redis) ? clusterReplicas(redis) : await watchedReplicas(redis)
   const infos = replicas.map(async (node) => {
     node.on('error', () => {}) // it is left out
     try {
@@ -49,6 +49,7 @@ function clusterReplicas(cluster: Cluster): IORedis[] {
 async function watchedReplicas(master: IORedis): Promise<IORedis[]> {
   const { sentinels, username, password, tls } = master.options
   if (!sentinels) return []
+  const { Redis: One } = await import('ioredis')
   const { field } = await infoOf(master, undefined)
   const login = { username: username ?? '', password: password ?? '' }
   const found: IORedis[] = []
@@ -56,7 +57,7 @@ async function watchedReplicas(master: IORedis): Promise<IORedis[]> {
     const [, host, port] = /ip=([^,]+),port=(\d+)/.exec(field(`slave${i}`) ?? '') ?? []
     if (host === undefined) return found
     const address = { host, port: Number(port), ...(tls === undefined ? {} : { tls }) }
-    found.push(new IORedis({ ...shortly, ...login, ...address }))
+    found.push(new One({ ...shortly, ...login, ...address }))
   }
 }
 
@@ -83,7 +84,7 @@ export async function masterIds(redis: Redis): Promise<MasterId[]> {
   return Promise.all(
     (await mastersOf(redis)).map(async (node) => {
       const { field } = await infoOf(node, undefined)
-      const name = redis instanceof Cluster ? nameOf(node) : 'master'
+      const name = isCluster(redis) ? nameOf(node) : 'master'
       return { name, run: field('run_id') ?? '', node }
     }),
   )
@@ -99,8 +100,12 @@ export async function scanNode(
   return { cursor: next, names }
 }
 
+function isCluster(redis: Redis): redis is Cluster {
+  return redis.isCluster
+}
+
 async function mastersOf(redis: Redis): Promise<IORedis[]> {
-  if (!(redis instanceof Cluster)) return [redis]
+  if (!isCluster(redis)) return [redis]
   await redis.ping() // the nodes are known once one has answered
   return redis.nodes('master')
 }

@@ -1,5 +1,4 @@
 import { pino, stdTimeFunctions, type DestinationStream, type Logger as PinoLogger } from 'pino'
-import { prettyFactory } from 'pino-pretty'
 import { systemClock, type Clock } from './clock.ts'
 import { escaped } from './escaped.ts'
 import { createRepeatedLines, type RepeatedLines } from './repeated-lines.ts'
@@ -42,10 +41,8 @@ const maxDepth = 6
 
 export interface LoggerOptions {
   level?: LogLevel
-  /** Human-readable lines instead of JSON; for terminals. */
-  pretty?: boolean
-  /** With `pretty`; off where NO_COLOR asks for it. */
-  colorize?: boolean
+  /** Human-readable lines instead of JSON; see `prettyLines`. */
+  pretty?: ((line: string) => string) | undefined
   destination?: DestinationStream
   /** Counts the minutes of repeated lines. */
   clock?: Pick<Clock, 'monotonic'>
@@ -54,8 +51,7 @@ export interface LoggerOptions {
 /** One JSON line per event of note: a static message, ids as fields, times in ISO 8601 UTC. */
 export function createLogger({
   level = 'info',
-  pretty = false,
-  colorize = true,
+  pretty = (line) => line,
   destination,
   clock = systemClock,
 }: LoggerOptions = {}): Logger {
@@ -68,10 +64,15 @@ export function createLogger({
     serializers: { err: describeError },
   }
   const target = destination ?? pino.destination(1)
-  const shown = pretty ? prettyFactory({ colorize }) : (line: string): string => line
-  const lines = pino(options, { write: (line) => target.write(escaped(shown(line), unseen)) })
+  const lines = pino(options, { write: (line) => target.write(escaped(pretty(line), unseen)) })
   const repeated = createRepeatedLines((named, fields, words) => lines[named](fields, words), clock)
   return Object.assign(lines, { repeated })
+}
+
+/** For terminals. `colorize`: off where NO_COLOR asks for it. */
+export async function prettyLines(colorize = true): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty')
+  return prettyFactory({ colorize })
 }
 
 /** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */

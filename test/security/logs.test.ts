@@ -1,7 +1,7 @@
 /** A log line is one line, and no terminal acts upon what others wrote into it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createLogger } from '../../src/runtime/logger.ts'
+import { createLogger, prettyLines } from '../../src/runtime/logger.ts'
 import { ServiceError } from '../../src/service/service-error.ts'
 import { actedUpon, hostileWords } from './hostile-words.ts'
 
@@ -19,10 +19,15 @@ const places: Record<string, Say> = {
   'what is thrown and no error': (logger, words) => logger.error({ err: words }, 'note'),
 }
 
-function linesOf(say: Say, words: string, pretty: boolean): string[] {
+const forPeople = await prettyLines(false)
+
+function linesOf(say: Say, words: string, isPretty: boolean): string[] {
   let text = ''
   const destination = { write: (line: string) => void (text += line) }
-  say(createLogger({ level: 'trace', pretty, colorize: false, destination }), words)
+  say(
+    createLogger({ level: 'trace', pretty: isPretty ? forPeople : undefined, destination }),
+    words,
+  )
   return text.replace(/\n$/, '').split('\n')
 }
 

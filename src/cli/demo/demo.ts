@@ -35,9 +35,7 @@ interface DemoSurroundings {
 }
 
 export function demoCommand(context: Context): Command {
-  const command = new Command('demo').description(
-    'see it work: a pretend service, pretend sinks, a Redis of its own and the daemon itself',
-  )
+  const command = new Command('demo')
   for (const option of demoFlags()) command.addOption(option)
   return command.action(async (options: DemoOptions) => {
     const { stop: signal, env } = context

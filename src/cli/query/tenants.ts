@@ -28,7 +28,7 @@ export function tenantsCommand(context: Context): Command {
     .option('--industry <word>', `one of ${industries.join(', ')}`)
     .option('--organization <id>', "the organization (default: the key's own)", wholeId)
     .action((options: CreateTenantOptions) => createTenant(context, options))
-  return new Command('tenants').description('tenants of an organization').addCommand(create)
+  return new Command('tenants').addCommand(create)
 }
 
 async function createTenant(context: Context, options: CreateTenantOptions): Promise<void> {

@@ -15,7 +15,7 @@ export function alertsCommand(context: Context): Command {
     .description('how an assets group is alerted on')
     .argument('<group>', 'id of the assets group', wholeId)
     .action((group: number, options: AlertOptions) => getAlerts(context, group, options))
-  return new Command('alerts').description("the service's own alerts").addCommand(get)
+  return new Command('alerts').addCommand(get)
 }
 
 const revealed = 'show secrets and addresses as they are'

@@ -10,7 +10,6 @@ import { addServiceOptions } from '../service-command.ts'
 
 export function assetsCommand(context: Context): Command {
   return new Command('assets')
-    .description('what is watched: domains, keywords, addresses and the like (identifiers)')
     .addCommand(createCommand(context))
     .addCommand(replaceCommand(context))
     .addCommand(toggleCommand(context, 'enable'))

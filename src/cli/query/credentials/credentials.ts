@@ -5,7 +5,6 @@ import { credentialsSearchCommand } from './credentials-search.ts'
 
 export function credentialsCommand(context: Context): Command {
   return new Command('credentials')
-    .description('leaked credentials at the service, found and read by hand')
     .addCommand(credentialsSearchCommand(context))
     .addCommand(credentialsFeedCommand(context))
 }

@@ -7,7 +7,6 @@ import { eventsSearchCommand } from './events-search.ts'
 
 export function eventsCommand(context: Context): Command {
   return new Command('events')
-    .description('events at the service, found and read by hand')
     .addCommand(eventsSearchCommand(context))
     .addCommand(eventsGetCommand(context))
     .addCommand(eventsExpandCommand(context))

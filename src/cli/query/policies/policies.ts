@@ -23,7 +23,6 @@ export function policiesCommand(context: Context): Command {
     .option('--identifier <id>', 'only those that are assigned to it', wholeId)
     .action((options: ListPoliciesOptions) => listPolicies(context, options))
   return new Command('policies')
-    .description('matching policies: which events match an identifier')
     .addCommand(createCommand(context))
     .addCommand(get)
     .addCommand(list)

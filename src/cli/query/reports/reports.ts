@@ -12,10 +12,7 @@ export function reportsCommand(context: Context): Command {
     .argument('[id]', 'id of the report', wholeId)
     .option('--request <id>', 'id of the request instead', requestIdValue)
     .action((id: number | undefined, options: GetReportOptions) => getReport(context, id, options))
-  return new Command('reports')
-    .description('threat-flow reports')
-    .addCommand(get)
-    .addCommand(reportsWaitCommand(context))
+  return new Command('reports').addCommand(get).addCommand(reportsWaitCommand(context))
 }
 
 const revealed = 'show what reads as a secret as it is'

@@ -1,0 +1,115 @@
+/** What a command loads decides how soon it starts, and what the daemon loads how much memory it holds when idle. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startRedis, type TestRedis } from '../../support/redis.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-modules-'))
+const recorder = join(folder, 'recorder.mjs')
+const config = join(folder, 'tocsin.yaml')
+let redis: TestRedis
+
+beforeAll(async () => {
+  redis = await startRedis()
+  writeFileSync(recorder, recording)
+  writeFileSync(
+    config,
+    `redis: {url: '${redis.url}'}
+http: {port: 0}
+accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: key}}
+feeds: {brand: {type: events, identifier_group: 7}}
+sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/in', secret: a-secret-of-24-bytes-abc, allow_private: true}}
+route: {sinks: [siem]}
+`,
+    { mode: 0o600 },
+  )
+})
+
+afterAll(async () => {
+  await redis.stop()
+  rmSync(folder, { recursive: true })
+})
+
+/** Preloaded: writes what the process has loaded into the file TOCSIN_TEST_MODULES, one URL a line. */
+const recording = `
+import { writeFileSync } from 'node:fs'
+import { registerHooks } from 'node:module'
+const urls = []
+registerHooks({
+  load(url, context, nextLoad) {
+    urls.push(url)
+    return nextLoad(url, context)
+  },
+})
+process.on('exit', () => writeFileSync(process.env.TOCSIN_TEST_MODULES, urls.join('\\n')))
+`
+
+/** Packages that take time and memory to load. */
+const heavy = [
+  '@slack/webhook',
+  'bullmq',
+  'fastify',
+  'ioredis',
+  'nodemailer',
+  'pino-pretty',
+  'prom-client',
+  'smtp-server',
+  'undici',
+  'yaml',
+  'zod',
+]
+
+/** What of them one process loads, and the folders of our own; a daemon is stopped once it says that it runs. */
+async function loadedBy(...args: string[]): Promise<{ packages: string[]; folders: string[] }> {
+  const file = join(folder, `modules-${args[0]}`)
+  const command = ['--import', recorder, '--disable-sigusr1', join(root, 'src/main.ts'), ...args]
+  const env = { ...process.env, TOCSIN_TEST_MODULES: file }
+  const child = spawn(process.execPath, command, { env, stdio: ['ignore', 'pipe', 'ignore'] })
+  child.stdout.on('data', (chunk) => {
+    if (String(chunk).includes('tocsin runs')) child.kill('SIGTERM')
+  })
+  await text(child.stdout)
+  const urls = readFileSync(file, 'utf8').split('\n')
+  const packages = urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [])
+  const folders = urls.flatMap((url) => /\/src\/([^/]+)\//.exec(url)?.[1] ?? [])
+  return {
+    packages: heavy.filter((name) => packages.includes(name)),
+    folders: [...new Set(folders)].toSorted(),
+  }
+}
+
+test('help loads no part of Tocsin but the list of commands', async () => {
+  const { packages, folders } = await loadedBy('--help')
+  expect(packages).toEqual([])
+  expect(folders).not.toContain('ledger')
+})
+
+test.each([
+  ['the check of a file', ['check', config]],
+  ['the schema', ['schema']],
+])('%s loads what reads a configuration, and nothing that connects', async (_what, args) => {
+  expect((await loadedBy(...args)).packages).toEqual(['yaml', 'zod'])
+})
+
+test.each([
+  ['feeds list', ['feeds', 'list', '--config', config], []],
+  ['accounts list', ['accounts', 'list', '--config', config], []],
+  ['sinks list', ['sinks', 'list', '--config', config], ['undici']],
+  ['explain', ['explain', 'a/b/c', '--config', config], ['undici']],
+])('%s loads the client of Redis, and of the sinks what it names', async (_what, args, more) => {
+  const { packages, folders } = await loadedBy(...args)
+  expect(packages).toEqual(['ioredis', ...more, 'yaml', 'zod'])
+  expect(folders).not.toContain('sandbox')
+})
+
+test('the daemon loads no kind of sink that its configuration has not, and no sandbox', async () => {
+  const { packages, folders } = await loadedBy('run', '--config', config)
+  const ofIt = ['bullmq', 'fastify', 'ioredis', 'prom-client', 'undici', 'yaml', 'zod']
+  expect(packages).toEqual(ofIt)
+  expect(folders).toContain('sinks')
+  expect(folders).not.toContain('sandbox')
+})
