@@ -136,26 +136,40 @@ export function createRescanBudget(
   laneOf: (feed: FeedConfig) => string,
   limitOf: (feed: FeedConfig) => number,
 ): RescanBudget {
-  const loads = new Map<string, RescanLoad>()
+  /** The feeds that share a plan and what each asks for: by lane, then by feed. */
+  const lanes = new Map<string, Map<string, RescanLoad>>()
+  const laneByFeed = new Map<string, string>()
   const plans = new Map<string, RescanPlan>()
   const idOf = ({ account, name }: FeedConfig): string => `${account}\0${name}`
-  for (const feed of feeds) loads.set(idOf(feed), describeLoad(feed))
+
+  /** An organization may become known while all runs. */
+  function placeIn(lane: string, feed: FeedConfig): RescanLoad {
+    const id = idOf(feed)
+    const before = laneByFeed.get(id)
+    const load = lanes.get(before ?? '')?.get(id) ?? describeLoad(feed)
+    if (before === lane) return load
+    lanes.get(before ?? '')?.delete(id)
+    plans.delete(before ?? '')
+    plans.delete(lane)
+    laneByFeed.set(id, lane)
+    lanes.set(lane, (lanes.get(lane) ?? new Map<string, RescanLoad>()).set(id, load))
+    return load
+  }
+
+  for (const feed of feeds) {
+    if (feed.sweep && isFrequent(feed)) placeIn(laneOf(feed), feed)
+  }
 
   return {
     plan(feed, { perWeek = usualPerWeek, isMatched }) {
-      const load = loads.get(idOf(feed))
+      const lane = laneOf(feed)
+      const load = feed.sweep && isFrequent(feed) ? placeIn(lane, feed) : undefined
       if (load && (load.perWeek !== perWeek || load.isMatched !== isMatched)) {
         Object.assign(load, { perWeek, isMatched })
-        plans.clear()
+        plans.delete(lane)
       }
-      const lane = laneOf(feed)
-      const known = plans.get(lane)
-      if (known) return known
-      const shared = feeds.filter((one) => one.sweep && isFrequent(one) && laneOf(one) === lane)
-      const plan = planRescans(
-        shared.map((one) => loads.get(idOf(one)) ?? describeLoad(one)),
-        limitOf(feed),
-      )
+      const plan =
+        plans.get(lane) ?? planRescans([...(lanes.get(lane)?.values() ?? [])], limitOf(feed))
       plans.set(lane, plan)
       return plan
     },

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  createRescanBudget,
   leastPlan,
   planRescans,
   rungIntervals,
@@ -16,6 +17,8 @@ import {
 } from '../../../src/feeds/rescan.ts'
 import { walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
+import type { Polled } from '../../../src/feeds/polled-feed.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
@@ -298,4 +301,29 @@ describe('where the service filters by match time', () => {
       state.floorMs + week.startMs + dayMs,
     )
   })
+})
+
+test('the plan of one organization is made of its own feeds, whichever they turn out to be', () => {
+  const [mine, other] = ['mine', 'other'].map((account) =>
+    Array.from({ length: 60 }, (_, n) => aFeed({ ...week, account, name: `${account}-${n}` })),
+  ) as [Polled<EventsFeedConfig>[], Polled<EventsFeedConfig>[]]
+  let isOne = false
+  let asked = 0
+  const budget = createRescanBudget(
+    [...mine, ...other],
+    ({ account }) => {
+      asked += 1
+      return isOne ? 'one' : account
+    },
+    () => 1,
+  )
+  const known = { perWeek: undefined, isMatched: false }
+  const alone = budget.plan(mine[0]!, known)
+  expect(budget.plan(other[0]!, { perWeek: 100_000, isMatched: false })).not.toEqual(alone)
+  expect(budget.plan(mine[0]!, known)).toEqual(alone)
+  asked = 0
+  isOne = true // both accounts are of one organization, as an answer of the service says
+  for (const one of [...mine, ...other]) budget.plan(one, known)
+  expect(budget.plan(mine[0]!, known).stretch).toBeGreaterThan(alone.stretch)
+  expect(asked).toBe(121) // each plan asks for its own feed alone
 })
