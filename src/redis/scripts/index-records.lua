@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Puts records of an older version into the index; those that are in it stay as they are. Runs when memory is full:
--- what the index does not have cannot make room.
+-- Puts records of an older version into the index, and those that such a version still moved where they belong. Runs
+-- when memory is full: what the index does not have cannot make room.
 -- KEYS[1]  the account's base
 -- ARGV     ids of records
 -- Returns  how many were put there
@@ -9,7 +9,7 @@
 local added = 0
 for _, rid in ipairs(ARGV) do
   local record = load_record(rid)
-  added = added + (record and redis.call('ZADD', key('records'), 'NX', place_of(record), rid) or 0)
+  added = added + (record and redis.call('ZADD', key('records'), place_of(record), rid) or 0)
 end
 if added > 0 then
   bump('records', added)

@@ -259,6 +259,8 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
   await takeIn(book, [routed({ uid: 'a/b/new' })]) // while the look goes on
   await settle(book, `i:${book.digests.recordId('paste/x/queued')}:0:lake`, 'delivered')
+  const moved = book.digests.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
+  await tests.redis.zadd(book.key('records'), 5, moved)
   const given = { books: [book], ...place, clock: systemClock, logger: silent }
   const schedule = createProofSchedule({ ...given, isActive: () => true })
   const prove = async (): Promise<number | undefined> => {
