@@ -106,7 +106,7 @@ describe('check, of a configuration', () => {
 
   test.each(['/dev/zero', 'huge', 'link-to-zero'])('that is %s itself ends', async (name) => {
     const { code, err } = await tocsin('check', name.startsWith('/') ? name : at(name))
-    expect(err).toContain('longer than 1 MiB')
+    expect(err).toContain('longer than 4 MiB')
     expect(code).toBe(2)
   })
 })
