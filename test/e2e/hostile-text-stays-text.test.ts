@@ -140,8 +140,9 @@ route: {sinks: [siem, soc, oncall], group_wait: 0s}
     await until(
       'all taken in and delivered',
       async () => {
-        const { feeds } = await readAccounting(replica.books[0]!)
-        return feeds['main']?.new === events && (await nothingPending(replica))
+        const { main } = (await readAccounting(replica.books[0]!)).feeds
+        const isRead = main?.new === events && main.quarantined === refusedUids.length + 6
+        return isRead && (await nothingPending(replica))
       },
       60_000,
     )
