@@ -146,7 +146,7 @@ async function begin({ current, version, stopping, lasting }: Running): Promise<
   await activate(current.shared)
   if (stopping.aborted) return
   const engine = await assemble(current)
-  if (!stopping.aborted) await startEngine(engine)
+  if (!stopping.aborted) await startEngine(engine, lasting)
   lasting.logger.info(
     {
       version,

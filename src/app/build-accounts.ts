@@ -40,9 +40,19 @@ export async function openBooks(shared: Shared): Promise<void> {
   books.push(...(await openLedgers(options, namesIn(config))))
   await claimLead(shared, books) // among those of the configuration
   newAccounts.push(...(await findNew(shared)))
-  await noteFacts(shared, accountFacts(config))
-  await noteConfigured(shared, namesIn(config))
+  await note(shared)
   await openLeft(shared)
+}
+
+/** A full Redis refuses it; what waits is delivered all the same, and the watch notes it later. */
+async function note(shared: Shared): Promise<void> {
+  const { config, logger } = shared
+  try {
+    await noteFacts(shared, accountFacts(config))
+    await noteConfigured(shared, namesIn(config))
+  } catch (error) {
+    logger.warn({ err: error }, 'what the configuration says of its accounts was not noted')
+  }
 }
 
 /** What is left of a ledger whose removal was broken off says nothing that is true: its account starts anew. */

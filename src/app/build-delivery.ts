@@ -65,6 +65,7 @@ export function buildDelivery(
     hints,
     orphans: buildOrphans(shared, modes, (sink) => collecting.sinks.get(sink)),
     detailWaitMs: timings.detailWaitMs,
+    leaseMs: timings.claimLeaseMs,
     clock,
     logger,
   })

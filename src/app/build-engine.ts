@@ -1,5 +1,6 @@
 import { createLanes, type Lanes } from '../feeds/lanes.ts'
 import { within, type Clock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/logger.ts'
 import { buildAccountWatch } from './build-accounts.ts'
 import { buildAudits } from './build-audits.ts'
 import { buildDelivery, type DeliveryParts } from './build-delivery.ts'
@@ -18,6 +19,8 @@ export interface Engine {
   delivery: DeliveryParts
   lanes: Lanes
   loops: NamedLoop[]
+  /** Aborts when it is to stop. */
+  stopping: AbortController
 }
 
 /** How long closing sinks may take once their work has ended, ms. */
@@ -43,24 +46,54 @@ export async function buildEngine(shared: Shared, service: Service): Promise<Eng
   const accounts = buildAccountWatch(shared)
   const others = { accounts, lanes, audits, state, ...buildKeeping(shared) }
   const loops = buildLoops(shared, delivery, others, notices)
-  return { delivery, lanes, loops }
+  return { delivery, lanes, loops, stopping: new AbortController() }
 }
 
-export async function startEngine({ delivery, lanes, loops }: Engine): Promise<void> {
+export async function startEngine(
+  engine: Engine,
+  { clock, logger }: { clock: Clock; logger: Logger },
+): Promise<void> {
+  const { delivery, loops, stopping } = engine
   await delivery.silences.refreshOnce() // before anything is judged
+  delivery.drains.start()
+  for (const { loop } of loops) loop.start()
+  try {
+    await startPolling(engine)
+  } catch (error) {
+    // a full Redis refuses jobs; what waits is delivered all the same
+    logger.warn({ err: error }, 'polling waits: Redis refuses its jobs')
+    void retryPolling(engine, clock, stopping.signal)
+  }
+}
+
+async function startPolling({ lanes, delivery }: Engine): Promise<void> {
   await lanes.ensure()
   lanes.start()
   delivery.detailJobs.start()
-  delivery.drains.start()
-  for (const { loop } of loops) loop.start()
+}
+
+/** Between tries at a Redis that refuses, ms. */
+const retryMs = 1_000
+
+async function retryPolling(engine: Engine, clock: Clock, stopping: AbortSignal): Promise<void> {
+  for (;;) {
+    await clock.sleep(retryMs, stopping)
+    if (stopping.aborted) return
+    const hasStarted = await startPolling(engine).then(
+      () => true,
+      () => false,
+    )
+    if (hasStarted) return
+  }
 }
 
 /** Takes no new work, lets what runs finish within `finishMs`, then cuts it off. */
 export async function stopEngine(
-  { delivery, lanes, loops }: Engine,
+  { delivery, lanes, loops, stopping }: Engine,
   clock: Clock,
   finishMs: number,
 ): Promise<void> {
+  stopping.abort()
   await Promise.all([
     ...loops.map(({ loop }) => within(finishMs, loop.stop(), clock)),
     lanes.stop(finishMs),

@@ -75,11 +75,14 @@ async function swap(host: Host, next: Setup): Promise<void> {
   const engine = await build(host, next)
   next.shared.generation.number = host.current.shared.generation.number // ready all the while
   takePlace(host, next)
+  host.lasting.logger.info(takesOver)
   await host.leaving
   if (host.stopping.aborted) return
   describeConfig(next.shared, host.version)
   await begin(host, next, engine)
 }
+
+const takesOver = 'configuration read again; it takes over when what is being sent has ended'
 
 /** The last step that can fail. */
 async function build(host: Host, next: Setup): Promise<Engine> {
@@ -110,7 +113,7 @@ async function begin(host: Host, next: Setup, engine: Engine): Promise<void> {
   while (!host.stopping.aborted) {
     try {
       await activate(next.shared)
-      if (!host.stopping.aborted) await startEngine(engine)
+      if (!host.stopping.aborted) await startEngine(engine, host.lasting)
       return
     } catch (error) {
       if (!hasFailed && !host.stopping.aborted) logger.warn({ err: error }, afterLeaving)

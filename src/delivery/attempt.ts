@@ -36,6 +36,9 @@ interface Work {
   signal: AbortSignal
 }
 
+/** What a sink will never take goes to its fallback at once; where that breaks off it is tried after as long. */
+const givenUpMs = 10_000
+
 /** A message whose attempt is open. */
 export type Begun = Message & { attempt: number }
 
@@ -43,7 +46,7 @@ export interface Attempted {
   outcome: Outcome
   /** How the sink took it; undefined where nothing could be sent. */
   taken: 'ok' | SinkError | undefined
-  /** The sink will never take it, and it goes to its fallback: until then it is due again. */
+  /** The sink will never take it, and it goes to its fallback. */
   isGivenUp?: boolean
 }
 
@@ -83,7 +86,8 @@ function failed(
   options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
   sayFailed(options, work, begun, { outcome, error, isGivenUp })
   if (!isGivenUp) return { outcome }
-  const dueAgain = { ...outcome, outcome: 'retry' as const, atMs: options.clock.now() }
+  const atMs = options.clock.now() + givenUpMs
+  const dueAgain = { ...outcome, outcome: 'retry' as const, atMs }
   return { outcome: { ...dueAgain, counts: true }, isGivenUp }
 }
 
@@ -157,7 +161,7 @@ export async function tellReplicas(
       logger.info({ sink: sink.name }, 'circuit closed: sends go on')
       await wake?.all(sink.name)
     }
-    return change === 'opened' || change === 'disabled'
+    return change === 'opened' || change === 'open' || change === 'disabled'
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
     return false

@@ -5,6 +5,7 @@
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
+import { replica } from '../runtime/replica.ts'
 import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
@@ -14,13 +15,13 @@ export interface Circuit {
    * to wait before asking again, ms.
    */
   admit(sink: string, count: number, sendTimeoutMs?: number): Promise<Admitted>
-  /** Says what this report changed, if anything; `answer` is kept where it says that the sink is gone. */
+  /** Says what this report changed, if anything, or that it was open before; `answer` is kept where it says that the sink is gone. */
   report(
     sink: string,
     word: 'ok' | CircuitEffect,
     answer?: string,
-  ): Promise<'opened' | 'closed' | 'disabled' | undefined>
-  /** Nothing was sent after all: where this was the probe of a half-open circuit, the next may be it. */
+  ): Promise<'opened' | 'open' | 'closed' | 'disabled' | undefined>
+  /** Nothing was sent after all: where this process had the probe of a half-open circuit, the next may be it. */
   giveBack(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
   /**
@@ -71,7 +72,7 @@ export function createCircuit(
   ]
   return {
     async admit(sink, count, sendTimeoutMs = 15_000) {
-      const asked = [sendTimeoutMs + probeGraceMs, printOf(sink)]
+      const asked = [sendTimeoutMs + probeGraceMs, printOf(sink), replica]
       const answer = Number(await runScript(redis, 'circuit-admit', names(sink), asked))
       if (answer > 0) return { count: 0, waitMs: answer }
       return { count: answer === 0 ? count : 1, waitMs: 0 }
@@ -81,10 +82,12 @@ export function createCircuit(
       const told = [word, printOf(sink), answer.slice(0, 200), circuitOpenMs]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), told))
       if (changed.startsWith('opened')) return 'opened'
-      return changed === 'closed' || changed === 'disabled' ? changed : undefined
+      return changed === 'closed' || changed === 'disabled' || changed === 'open'
+        ? changed
+        : undefined
     },
     async giveBack(sink) {
-      await redis.del(keys.shared('circuit', sink, 'probe'))
+      await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replica])
     },
     async read(sink, nowMs) {
       const stored = await redis.hgetall(keys.shared('circuit', sink))

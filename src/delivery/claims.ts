@@ -191,15 +191,19 @@ function readMember(book: Book, member: StoredMember, payload: Payload | undefin
 /** A member of a sink's collection. */
 export interface Collected {
   ref: string
-  /** When it was collected, ms. */
-  sinceMs: number
+  /** How long ago it was collected, by Redis' clock, ms. */
+  ageMs: number
   payload: Payload | undefined
 }
 
 /** The first members that wait in a sink's collection, oldest first. */
 export async function peekCollection(book: Book, sink: string, max: number): Promise<Collected[]> {
   const name = book.key('collect', sink)
-  const pairs = await book.redis.zrange(name, '0', String(max - 1), 'WITHSCORES')
+  const [[seconds, micros], pairs] = await Promise.all([
+    book.redis.time(),
+    book.redis.zrange(name, '0', String(max - 1), 'WITHSCORES'),
+  ])
+  const nowMs = Number(seconds) * 1_000 + Number(micros) / 1_000
   const refs = pairs.filter((_text, i) => i % 2 === 0)
   if (refs.length === 0) return []
   const payloads = await book.redis.mget(
@@ -207,7 +211,7 @@ export async function peekCollection(book: Book, sink: string, max: number): Pro
   )
   return refs.map((ref, i) => {
     const payload = parsePayload(payloads[i] ?? '')
-    return { ref, sinceMs: Math.floor(Number(pairs[2 * i + 1])), payload }
+    return { ref, ageMs: nowMs - Number(pairs[2 * i + 1]), payload }
   })
 }
 
@@ -250,8 +254,8 @@ export interface Round {
   begin?: readonly { ref: string; token: string }[]
   /** Whose lease is to last. */
   renew?: readonly string[]
-  /** Not begun, and for others: due at `atMs`, or since when it was. */
-  back?: readonly { ref: string; rank: number; atMs?: number }[]
+  /** Not begun, and for others: due in `inMs`, or since when it was. */
+  back?: readonly { ref: string; rank: number; inMs?: number }[]
 }
 
 export interface RoundAnswer {
@@ -285,7 +289,7 @@ export async function advanceClaims(
     settle: round.settle?.map(storedOutcome),
     begin: round.begin,
     renew: round.renew,
-    back: round.back?.map(({ ref, rank, atMs }) => ({ ref, rank, at: atMs })),
+    back: round.back?.map(({ ref, rank, inMs }) => ({ ref, rank, wait: inMs })),
   }
   const answer = await book.ask<{
     settled?: Settled[]

@@ -30,6 +30,7 @@ export interface DrainsOptions {
   orphans: Orphans
   /** How long an item waits for its full event. */
   detailWaitMs: number
+  leaseMs: number
   clock: Clock
   logger: Logger
 }
@@ -42,6 +43,9 @@ interface Runner {
 
 /** Hints that are read at once. */
 const maxHints = 1_000
+
+/** By so much this process' clock may differ from Redis' own. */
+const clockSlackMs = 300_000
 
 /** Accounts that the slow pass asks at once. */
 const booksAtOnce = 20
@@ -110,11 +114,17 @@ export class Drains {
   /** Looks at every account: nudges what is due, and holds or takes back what has no sink. */
   async healOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
     const { books, orphans } = this.#options
+    const failures: PromiseSettledResult<void>[] = []
     for (let at = 0; at < books.length && !signal?.aborted; at += booksAtOnce) {
-      await Promise.all(books.slice(at, at + booksAtOnce).map((book) => this.#healBook(book)))
+      const some = books.slice(at, at + booksAtOnce).map((book) => this.#healBook(book))
+      failures.push(
+        ...(await Promise.allSettled(some)).filter(({ status }) => status === 'rejected'),
+      )
       alive()
     }
     orphans.report()
+    const [failed] = failures
+    if (failed?.status === 'rejected') throw failed.reason
   }
 
   /** Books that have, or had, items for a sink, as far as this process has seen. */
@@ -127,12 +137,29 @@ export class Drains {
     const { clock } = this.#options
     this.#stopping.abort()
     const all = [...this.#runners.values()]
-    const finished = Promise.all(all.map(({ drain, ended }) => drain.finish().then(() => ended)))
+    // what cannot be given back is due again when its lease ends
+    const finishing = all.map(({ drain, ended }) =>
+      drain.finish().then(
+        () => ended,
+        () => ended,
+      ),
+    )
+    const finished = Promise.all(finishing)
     const over = new AbortController()
     void finished.catch(() => undefined).then(() => over.abort())
+    void this.#renewUntil(over.signal)
     await clock.sleep(deadlineMs, over.signal)
     for (const { drain } of all) drain.abort()
     await clock.sleep(lastWordMs, over.signal)
+  }
+
+  /** While what runs finishes: its loops have ended. */
+  async #renewUntil(over: AbortSignal): Promise<void> {
+    const { clock, leaseMs } = this.#options
+    while (!over.aborted) {
+      await clock.sleep(leaseMs / 4, over)
+      if (!over.aborted) await this.renewOnce().catch(() => undefined)
+    }
   }
 
   #nudge(account: string, sink: string, told: Told): void {
@@ -176,7 +203,7 @@ export class Drains {
           list: 'records',
           name: sink,
         })
-        await clock.sleep(restMs, this.#stopping.signal)
+        await clock.sleep(restMs) // also when stopping: nothing spins
       }
     }
     runner.isRunning = false
@@ -211,7 +238,8 @@ export class Drains {
     })
     for (const [i, sink] of names.entries()) {
       const [, dueText] = replies[2 * i] as string[]
-      const isDue = dueText !== undefined && Number(dueText) <= clock.now()
+      // a clock that differs from Redis' hides nothing: whoever claims asks Redis
+      const isDue = dueText !== undefined && Number(dueText) <= clock.now() + clockSlackMs
       const hasOrphans = Number(replies[2 * i + 1]) > 0
       this.#noteUser(book.account, sink)
       if (!sinks.has(sink)) {

@@ -64,6 +64,13 @@ export class DueAccounts {
     return undefined
   }
 
+  /** All hints: whoever takes them clears them. */
+  takeHints(): Hint[] {
+    const hints = [...this.#known.values()].flatMap(({ hint }) => hint ?? [])
+    for (const [account, one] of this.#known) this.#known.set(account, { ...one, hint: undefined })
+    return hints
+  }
+
   drop(account: string): void {
     this.#known.delete(account)
   }

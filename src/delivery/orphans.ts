@@ -32,6 +32,7 @@ export interface OrphansOptions {
 
 const pageLength = 500
 const returnedAtOnce = 100
+const returnSteps = 20
 
 export function createOrphans(options: OrphansOptions): Orphans {
   const { books, modes, clock, logger } = options
@@ -69,7 +70,12 @@ export function createOrphans(options: OrphansOptions): Orphans {
       const mode = modes[sink]
       if (!options.isActive() || mode === undefined) return 0
       const places = options.returnPlaces(sink)
-      const count = await returnOrphans(book, { sink, mode, places }, returnedAtOnce)
+      let count = 0
+      for (let step = 0; step < returnSteps; step += 1) {
+        const some = await returnOrphans(book, { sink, mode, places }, returnedAtOnce)
+        count += some
+        if (some < returnedAtOnce) break
+      }
       returned += count
       return count
     },

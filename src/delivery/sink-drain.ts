@@ -79,6 +79,12 @@ const freshMs = 5_000
 /** Renewed when a third of a lease is over. */
 const renewals = 3
 
+/** An account whose claim failed is asked again after as long. */
+const failedMs = 1_000
+
+/** A shut circuit is looked at again as often: a late success may have closed it. */
+const shutLookMs = 5_000
+
 /** A sink that takes everything is reported once in so long. */
 const reportMs = 500
 
@@ -99,6 +105,7 @@ export class SinkDrain {
   /** When the next message may go to a sink with a limit, monotonic ms. */
   #place: number | undefined
   #reported = { isOk: false, atMs: 0 }
+  #turns = 0
   /** Claiming goes on beside the turns: what has ended meanwhile is written all the same. */
   readonly #claiming: { isGoingOn: boolean; failure?: { error: unknown } | undefined } = {
     isGoingOn: false,
@@ -143,19 +150,24 @@ export class SinkDrain {
     const old = [...this.#waiting, ...this.#running.values()].filter(
       ({ renewedAtMs }) => nowMs - renewedAtMs >= eachMs,
     )
-    for (const [book, its] of Map.groupBy(old, ({ book }) => book)) {
+    const books = [...Map.groupBy(old, ({ book }) => book)]
+    const renewing = books.map(async ([book, its]) => {
       const { lost } = await this.#write(book, { renew: its.map(({ message: { ref } }) => ref) })
       for (const held of its) {
         held.renewedAtMs = nowMs
         if (lost.includes(held.message.ref)) this.#drop(held)
       }
-    }
+    })
+    await Promise.allSettled(renewing) // what is not renewed is somebody else's when its lease ends
   }
 
   /** Claims nothing more, and gives back what is not begun. */
   async finish(): Promise<void> {
     this.#isFinishing = true
+    const accounts = new Set(this.#waiting.map(({ book }) => book.account))
     await this.#giveBack()
+    const sink = this.#sink.name
+    await this.#options.hints.tell([...accounts].map((account) => ({ account, sink, inMs: 0 })))
     this.#ready()
   }
 
@@ -206,15 +218,27 @@ export class SinkDrain {
     if (this.#claiming.isGoingOn || this.#isFinishing) return
     if (this.#waiting.length >= this.#sink.concurrency) return
     if (nowMs < this.#shutUntilMs || (this.#place ?? 0) - nowMs > aheadMs) return
-    const [chosen, ...others] = this.#due.ready(nowMs)
+    const [chosen, ...others] = this.#chooseAccount(nowMs)
     if (!chosen) return
     this.#claiming.isGoingOn = true
     void this.#claimMore(chosen, others)
-      .catch((error: unknown) => void (this.#claiming.failure = { error }))
+      .catch((error: unknown) => {
+        // others first: it may be this account's part of Redis alone
+        this.#due.served(chosen, { inMs: failedMs, rank: chosen.rank }, this.#nowMs())
+        this.#claiming.failure = { error }
+      })
       .then(() => {
         this.#claiming.isGoingOn = false
         this.#ready()
       })
+  }
+
+  /** The one with the worst, and the others; one turn in ten is that of the one that waits longest, whatever it has. */
+  #chooseAccount(nowMs: number): DueAccount[] {
+    const ready = this.#due.ready(nowMs)
+    this.#turns = (this.#turns + 1) % 10
+    if (this.#turns > 0) return ready
+    return ready.toSorted((a, b) => a.servedAtMs - b.servedAtMs).slice(0, 1)
   }
 
   async #claimMore(chosen: DueAccount, others: DueAccount[]): Promise<void> {
@@ -224,8 +248,11 @@ export class SinkDrain {
     const room = roomFor(this.#sink) - this.#waiting.length
     const { count, waitMs } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
     if (count === 0) {
-      this.#shutUntilMs = nowMs + waitMs
+      this.#shutUntilMs = nowMs + Math.min(waitMs, shutLookMs)
       this.#reported.isOk = false // the probe's success is news
+      const inMs = Math.max(waitMs, soonMs)
+      // what waits for the circuit hides no other sink's work
+      await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
       await this.#giveBack()
       return
     }
@@ -239,6 +266,8 @@ export class SinkDrain {
     const book = this.#options.book(account)
     if (!book) {
       this.#due.drop(account)
+      if (chosen.hint)
+        this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
       return false
     }
     const rivals = others.filter((other) => other.rank === rank).length
@@ -248,8 +277,9 @@ export class SinkDrain {
       max: Math.max(1, Math.ceil(count / (1 + rivals))),
       leastRank: others[0]?.rank ?? 1,
     })
-    const messages = await this.#sortOut(book, claims, count)
-    const inMs = left > 0 ? 0 : nextInMs
+    const fresh = claims.filter((claim) => !this.#holds(book, claim))
+    const { messages, againInMs } = await this.#sortOut(book, fresh, count)
+    const inMs = left > 0 ? 0 : leastOf(nextInMs, againInMs)
     const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
     const hint = this.#due.served(chosen, next, this.#nowMs())
     if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
@@ -259,23 +289,43 @@ export class SinkDrain {
     return messages.length > 0
   }
 
-  /** Those that are to be sent; what else was claimed is seen to. */
-  async #sortOut(book: Book, claims: readonly Claim[], max: number): Promise<Message[]> {
-    const { diverter, book: find } = this.#options
-    const sink = this.#sink
-    const messages: Message[] = []
-    for (const claim of claims) {
-      if (claim.kind === 'detail') await this.#releaseWithout(book, claim.ref)
-      else if (claim.kind === 'settling') {
-        this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
-      } else if (claim.kind === 'unsealing') this.#addChore(diverter?.unseal(book, claim.ref))
-      else if (claim.kind !== 'collection') messages.push(claim)
-      else messages.push(...(await this.#freeze(book, claim, max)))
-    }
-    return withoutKeptBack(this.#options, { book, sink }, messages)
+  /** A lease that ended while Redis was away: what this process still has in hand goes on. */
+  #holds(book: Book, { ref }: Claim): boolean {
+    const inHand = [...this.#waiting, ...this.#ended, ...this.#running.values()]
+    return inHand.some((one) => one.book === book && one.message.ref === ref)
   }
 
-  #freeze(book: Book, claim: Claim, count: number): Promise<Message[]> {
+  /** Those that are to be sent; what else was claimed is seen to. `againInMs`: when the rest of a batch is due. */
+  async #sortOut(
+    book: Book,
+    claims: readonly Claim[],
+    max: number,
+  ): Promise<{ messages: Message[]; againInMs: number | undefined }> {
+    const { book: find } = this.#options
+    const sink = this.#sink
+    const messages: Message[] = []
+    let againInMs: number | undefined
+    for (const claim of claims) {
+      if (claim.kind === 'detail') this.#addChore(this.#releaseWithout(book, claim.ref))
+      else if (claim.kind === 'settling') {
+        this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
+      } else if (claim.kind === 'unsealing') this.#addChore(this.#unseal(book, claim.ref))
+      else if (claim.kind !== 'collection') messages.push(claim)
+      else {
+        const { frozen, restInMs } = await this.#freeze(book, claim, max)
+        messages.push(...frozen)
+        againInMs = leastOf(againInMs, restInMs)
+      }
+    }
+    return { messages: await withoutKeptBack(this.#options, { book, sink }, messages), againInMs }
+  }
+
+  async #unseal(book: Book, ref: string): Promise<void> {
+    await this.#options.diverter?.unseal(book, ref)
+    this.nudge(book.account)
+  }
+
+  #freeze(book: Book, claim: Claim, count: number): ReturnType<typeof freezeBatches> {
     const max = Math.min(count, this.#sink.concurrency) // the first of them wait for the last
     return freezeBatches(this.#options, { book, sink: this.#sink, claim, max })
   }
@@ -328,7 +378,7 @@ export class SinkDrain {
       answer = await this.#write(book, { settle, begin })
     } catch (error) {
       this.#ended.push(...settling) // written by a later turn
-      this.#waiting.unshift(...opening)
+      if (!this.#isFinishing) this.#waiting.unshift(...opening) // else due again when its lease ends
       throw error
     }
     for (const [i, held] of opening.entries()) {
@@ -365,11 +415,11 @@ export class SinkDrain {
   // After an outcome -------------------------------------------------------------------------------
 
   async #afterSettling(settling: Ended[], settled: readonly Settled[]): Promise<void> {
-    for (const { taken } of settling) await this.#tellHow(taken)
     for (const [i, one] of settling.entries()) {
       const answer = settled[i]
       if (answer?.status === 'settled') this.#goOn(one, answer)
     }
+    for (const { taken } of settling) await this.#tellHow(taken)
   }
 
   #goOn(one: Ended, { batch, halves }: Settled): void {
@@ -448,7 +498,9 @@ export class SinkDrain {
     const nowMs = this.#nowMs()
     const times: number[] = []
     const isPaced = this.#sink.limitPerSecond !== undefined && this.#free > 0
-    if (isPaced && this.#waiting.length > 0) times.push(this.#place ?? nowMs)
+    if (isPaced && this.#waiting.length > 0 && !this.#isFinishing) {
+      times.push(Math.max(this.#place ?? nowMs, this.#shutUntilMs))
+    }
     const nextMs = this.#due.nextMs
     const isBusy = this.#claiming.isGoingOn || this.#isFinishing
     const mayClaim = !isBusy && this.#waiting.length < this.#sink.concurrency
@@ -467,4 +519,8 @@ function keyOf({ account }: Book, { ref }: Message): string {
 function roomFor({ limitPerSecond, concurrency }: Sink): number {
   if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
   return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
+}
+
+function leastOf(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }

@@ -65,8 +65,10 @@ export async function openBooks(
 
 /** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
 async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
+  const [name, field] = [keys.shared('accounts'), `${account}|since`]
+  if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses even what would change nothing
   const [seconds] = await redis.time()
-  await redis.hsetnx(keys.shared('accounts'), `${account}|since`, Number(seconds) * 1000)
+  await redis.hsetnx(name, field, Number(seconds) * 1000)
 }
 
 /** Makes nothing: undefined for an account that has no book. */

@@ -20,7 +20,7 @@ export async function claimLead({ redis, keys }: Store, books: Book[]): Promise<
   const [first] = books
   if (!first) return
   const name = keys.shared('lead')
-  await redis.set(name, first.account, 'NX')
+  if ((await redis.exists(name)) === 0) await redis.set(name, first.account, 'NX')
   const lead = (await redis.get(name)) ?? first.account
   if (moveToFront(books, lead)) return
   await takeOverDigests({ redis, keys }, { from: lead, to: first })

@@ -130,7 +130,8 @@ export async function claimSchema(
   { isUpgrade = false } = {},
 ): Promise<void> {
   const name = keys.shared('schema')
-  await redis.set(name, layout, 'NX')
+  // a full Redis refuses even a write that would change nothing
+  if ((await readSchema(redis, keys)) === undefined) await redis.set(name, layout, 'NX')
   const stored = (await readSchema(redis, keys)) ?? layout
   if (stored > layout) {
     throw new StoreError(

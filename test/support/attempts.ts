@@ -74,7 +74,7 @@ export async function sealBatch(
   refs: readonly string[],
 ): Promise<string | undefined> {
   const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
-  const members = refs.map((ref) => ({ ref, sinceMs: 0, payload: undefined }))
+  const members = refs.map((ref) => ({ ref, ageMs: 0, payload: undefined }))
   const message = await freezeBatch(book, holder, { sink, destination, members })
   if (!message) return undefined
   await advanceClaims(book, holder, { back: [{ ref: message.ref, rank: message.rank }] })

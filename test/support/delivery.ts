@@ -66,6 +66,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     hints,
     orphans,
     detailWaitMs: 20_000,
+    leaseMs: 10_000,
     clock,
     logger: silent,
   })

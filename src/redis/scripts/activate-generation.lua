@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Registers a configuration as the active one, or says that it still is. One that nobody confirmed for
 -- too long gives way to whoever asks.
 -- KEYS[1]  the generation's key

@@ -4,7 +4,7 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: owner, lease (ms), by, retention, settle? [{ref, token, outcome (delivered | retry | dead | split |
 --          unsent), at? (retry), counts (whether the try is used up), lost (answer lost), reason?, answer?}], begin?
---          [{ref, token}], renew? [ref], back? [{ref, rank, at? (due then; else as before)}] (not begun)
+--          [{ref, token}], renew? [ref], back? [{ref, rank, wait? (due in so many ms; else as before)}] (not begun)
 -- Returns  JSON {settled? [{status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}],
 --          begun? [{attempt, repeat} | {} (no longer this holder's, or nothing is to be sent)], lost? [ref] (of renew)}
 -- @include lib/ledger.lua
@@ -198,7 +198,7 @@ end
 for _, back in ipairs(ask.back or {}) do
   local since = held_since(back.ref, ask.owner)
   if since then
-    wake(back.ref, back.at or since, back.rank)
+    wake(back.ref, back.wait and math.floor(now + back.wait) or since, back.rank)
   end
 end
 for i, attempt in ipairs(ask.begin or {}) do

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Asks a sink's circuit for leave to send.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
--- ARGV     lease of a probe in ms, fingerprint of the sink's address ('': not known)
+-- ARGV     lease of a probe in ms, fingerprint of the sink's address ('': not known), who asks
 -- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
 -- @include lib/clock.lua
 
@@ -17,7 +17,7 @@ end
 if now < tonumber(state[1]) then
   return tonumber(state[1]) - now
 end
-if redis.call('SET', KEYS[2], '1', 'NX', 'PX', ARGV[1]) then
+if redis.call('SET', KEYS[2], ARGV[3], 'NX', 'PX', ARGV[1]) then
   return -1
 end
 return 1000

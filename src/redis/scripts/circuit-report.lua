@@ -5,7 +5,7 @@
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone; fingerprint of the sink's
 --          address ('': not known); what was answered (gone); how long it opens at first, ms
--- Returns  'opened <until ms>', 'closed', 'disabled', or ''
+-- Returns  'opened <until ms>', 'open' (before), 'closed', 'disabled', or ''
 -- @include lib/clock.lua
 
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled')
@@ -38,7 +38,9 @@ end
 
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
 local is_open = state[1] and now < tonumber(state[1])
-if is_open or (not state[1] and word == 'fault' and faults < 5) then
+if is_open then
+  return 'open' -- who sent into it has more of the kind in hand
+elseif not state[1] and word == 'fault' and faults < 5 then
   return ''
 end
 local openings = redis.call('HINCRBY', KEYS[1], 'openings', 1)

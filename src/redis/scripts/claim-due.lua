@@ -31,7 +31,7 @@ local function rank_of(ref)
 end
 
 -- What became due by itself joins the ready set: all after the time up to which it was looked for.
-local function promote(from)
+local function promote(from, field)
   local found = redis.call('ZRANGEBYSCORE', due, '(' .. string.format('%.0f', from), now, 'WITHSCORES', 'LIMIT', 0, looked)
   local last = #found == 2 * looked and found[#found] or nil
   if last then
@@ -42,7 +42,8 @@ local function promote(from)
       redis.call('ZADD', ready, ready_score(rank_of(found[i]), tonumber(found[i + 1])), found[i])
     end
   end
-  redis.call('HSET', readied, ask.sink, last or now)
+  redis.call('HSET', readied, field, last or now)
+  return not last
 end
 
 -- The longest waiting of all ranks, at most `count`.
@@ -161,16 +162,20 @@ local function take(ref)
   return false
 end
 
-promote(math.min(tonumber(redis.call('HGET', readied, ask.sink) or '0'), now))
+promote(math.min(tonumber(redis.call('HGET', readied, ask.sink) or '0'), now), ask.sink)
 if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
-  promote(0) -- clocks that jumped, or somebody who moved times by hand
+  -- clocks that jumped, or somebody who moved times by hand: from the start, some at a time
+  local field = ask.sink .. '|again'
+  if promote(tonumber(redis.call('HGET', readied, field) or '0'), field) then
+    redis.call('HDEL', readied, field)
+  end
 end
 for _, ref in ipairs(choose()) do
   local at = tonumber(redis.call('ZSCORE', due, ref) or '')
   if bytes > ask.bytes then
     break
-  elseif not at or at > now then
-    redis.call('ZREM', ready, ref) -- not due, or not any more
+  elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
+    redis.call('ZREM', ready, ref) -- settled, or somebody holds it
   elseif take(ref) then
     claim(ref, ask.owner, ask.lease, at)
   else

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Makes the book of an account where there is none: its digest key. What is begun here has an index from the start.
 -- KEYS[1]  the account's base
 -- ARGV     a new digest key

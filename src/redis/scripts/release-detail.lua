@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Stores a record's full event (or the word that there is none) and sends its held items on.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}

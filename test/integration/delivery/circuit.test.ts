@@ -142,7 +142,7 @@ test('in the very millisecond in which its time is over, one probe goes and not 
     redis.call('HSET', KEYS[1], 'until', now)
   `
   const admit = loadScript('circuit-admit').text.replace(/^#!.*\n/, '')
-  expect(await tests.redis.eval(atThisMoment + admit, 2, ...names, 60_000, '')).toBe(-1)
+  expect(await tests.redis.eval(atThisMoment + admit, 2, ...names, 60_000, '', 'r1')).toBe(-1)
 })
 
 test('says when something got through last, and why a sink is no more, in 200 characters', async () => {

@@ -297,3 +297,70 @@ test('a process that was frozen for long sends nothing that it claimed before', 
   expect(await itemOf(book, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
   await expectConservation(book)
 })
+
+test('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
+  const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
+  const { book, drains } = await rig(siem)
+  const events = Array.from({ length: 95 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
+  await takeIn(book, events, { batchWaitMs: 300 })
+  drains.start()
+  await drains.tell('main', [{ sink: 'siem', inMs: 300 }])
+  const sinceMs = systemClock.monotonic()
+  await allLeft(book, 'siem')
+  expect(systemClock.monotonic() - sinceMs).toBeLessThan(9_000) // not once a lease
+  await drains.stop(1_000)
+  expect(siem.received.map(({ members }) => members.length).toSorted((a, b) => a - b)).toEqual([
+    5,
+    ...Array.from({ length: 9 }, () => 10),
+  ])
+  await expectConservation(book)
+})
+
+test('an account whose part of Redis fails delays no other account of its sink', async () => {
+  const soc = aRehearsedSink('soc')
+  const keys = tests.keys()
+  const [broken, whole] = [
+    await tests.book({ keys, account: 'broken' }),
+    await tests.book({ keys, account: 'whole' }),
+  ]
+  await bring(broken, 'soc', 5, 'critical')
+  await bring(whole, 'soc', 5, 'low')
+  around(broken, (script, run) =>
+    script === 'claim-due' ? Promise.reject(new Error('its shard is away')) : run(),
+  )
+  const find = (name: string): Book => (name === 'broken' ? broken : whole)
+  const shared = { redis: tests.redis, keys, book: whole, sinks: [soc] }
+  const { drains } = aDeliveryRig({ ...shared, drain: { book: find } })
+  drains.start()
+  await drains.tell('broken', [{ sink: 'soc', rank: 5 }])
+  await drains.tell('whole', [{ sink: 'soc', rank: 2 }])
+  await allLeft(whole)
+  await drains.stop(1_000)
+  expect(soc.received.map(({ members }) => members[0]?.account)).toEqual(
+    Array.from({ length: 5 }, () => 'whole'),
+  )
+})
+
+test('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
+  const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
+  const { book, drains } = await rig(soc)
+  await bring(book, 'soc', 5)
+  let isReadOnly = false
+  around(book, (script, run, ...args) => {
+    isReadOnly ||= script === 'advance-claims' && String(args[0]).includes('"begin":[{')
+    return isReadOnly ? Promise.reject(new Error('READONLY')) : run()
+  })
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('a begin was refused', () => isReadOnly)
+  await drains.stop(300)
+  let turns = 0
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => {
+      turns += 1
+      if (turns === 3) resolve(clearInterval(timer))
+    }, 10)
+  })
+  expect(turns).toBe(3) // timers fire
+  expect(soc.received).toEqual([])
+})

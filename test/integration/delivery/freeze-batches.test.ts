@@ -5,7 +5,6 @@ import type { Book } from '../../../src/ledger/book.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { waitingRefs } from '../../../src/ledger/due.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -22,13 +21,16 @@ async function flushOnce(
   const options: FreezeOptions = {
     holder: { owner: `r${nowMs}`, leaseMs: 10_000 },
     replica: 'r',
-    clock: { ...systemClock, now: () => nowMs },
     ...judging,
   }
   const asked = { book, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
-  const messages = await freezeBatches(options, asked)
+  const collection = book.key('collect', 'siem')
+  for (const ref of await book.redis.zrange(collection, '0', '-1')) {
+    await book.redis.zincrby(collection, Date.now() - nowMs, ref) // so much longer ago
+  }
+  const { frozen } = await freezeBatches(options, asked)
   const isLeft = (await book.redis.exists(book.key('collect', 'siem'))) === 1
-  return { next: isLeft ? 'later' : 'done', batches: messages.map(({ ref }) => ref) }
+  return { next: isLeft ? 'later' : 'done', batches: frozen.map(({ ref }) => ref) }
 }
 
 function siem(given: Partial<Sink> = {}): Sink {

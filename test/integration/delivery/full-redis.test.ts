@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openBook, type Book } from '../../../src/ledger/book.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
@@ -14,7 +17,7 @@ import {
 } from '../../support/ledger.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
-import { until } from '../../support/rehearsal.ts'
+import { aReplica, until } from '../../support/rehearsal.ts'
 
 let server: TestRedis
 let redis: Redis
@@ -86,3 +89,51 @@ test('300 waiting items are delivered while Redis is full, by a daemon that star
   await expectConservation(book)
   await redis.flushall()
 })
+
+test('a daemon that starts on a full Redis delivers what waits', async () => {
+  const hooks = await startHooks()
+  const config = `
+redis: {url: '${server.url}', prefix: start, allow_unsafe: true}
+http: {port: 0}
+accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_sandbox}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: []}}
+sinks: {siem: {type: webhook, url: '${hooks.url}', secret: '${'x'.repeat(32)}', allow_private: true}}
+route: {sinks: [siem]}
+`
+  const first = aReplica(config)
+  await first.start()
+  await first.stop()
+  const keys = createKeys('start')
+  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  await takeIn(
+    book,
+    Array.from({ length: 50 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem'])),
+  )
+  await fill()
+  const again = aReplica(config)
+  await again.start()
+  await until('all is delivered', async () => {
+    return (await readAccounting(book)).sinks['siem']?.delivered === 50
+  })
+  expect((await expectConservation(book)).sinks['siem']).toMatchObject({ delivered: 50 })
+  await again.stop()
+  await hooks.close()
+  await redis.flushall()
+}, 60_000)
+
+async function startHooks(): Promise<{ url: string; close: () => Promise<void> }> {
+  const hooks = createServer((request, answer) => {
+    request.resume()
+    answer.end('ok')
+  })
+  hooks.listen(0, '127.0.0.1')
+  await once(hooks, 'listening')
+  const { port } = hooks.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    close: async () => {
+      hooks.closeAllConnections()
+      await new Promise((resolve) => hooks.close(resolve))
+    },
+  }
+}
