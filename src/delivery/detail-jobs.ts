@@ -85,8 +85,10 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   }
 
   return {
-    start: () =>
-      void worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended')),
+    start() {
+      if (worker.isRunning()) return // after an error of its connection it goes on by itself
+      worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended'))
+    },
     async add(account, made) {
       const records = made.filter(({ kind }) => kind === 'detail').map(({ ref }) => recordOf(ref))
       const deadlineMs = clock.now() + timings.detailWaitMs

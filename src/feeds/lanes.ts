@@ -67,6 +67,7 @@ export function createLanes(options: LanesOptions): Lanes {
 
   return {
     start() {
+      if (worker.isRunning()) return // after an error of its connection it goes on by itself
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
     },
     ensure,
