@@ -79,6 +79,9 @@ const freshMs = 5_000
 /** Renewed when a third of a lease is over. */
 const renewals = 3
 
+/** After a failure that is no sink's, what was to be sent is tried again after as long. */
+const brokenOffMs = 5_000
+
 /** An account whose claim failed is asked again after as long. */
 const failedMs = 1_000
 
@@ -409,7 +412,16 @@ export class SinkDrain {
   ): Promise<Attempted> {
     const isStale = this.#nowMs() - renewedAtMs > freshMs
     if (isStale) return { outcome: { outcome: 'unsent' }, taken: undefined }
-    return attemptSend(this.#options, { book, sink: this.#sink, signal }, message)
+    try {
+      return await attemptSend(this.#options, { book, sink: this.#sink, signal }, message)
+    } catch (error) {
+      // no sink's: Redis, or a defect, before anything left
+      const { clock, logger } = this.#options
+      const about = { sink: this.#sink.name, ref: message.ref, err: error }
+      logger.warn(about, 'work broke off; it comes again')
+      const atMs = Math.floor(clock.now() + brokenOffMs)
+      return { outcome: { outcome: 'retry', atMs, counts: false }, taken: undefined }
+    }
   }
 
   // After an outcome -------------------------------------------------------------------------------

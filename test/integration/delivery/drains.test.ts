@@ -364,3 +364,22 @@ test('a stop on a Redis that takes nothing any more ends, and never spins', asyn
   expect(turns).toBe(3) // timers fire
   expect(soc.received).toEqual([])
 })
+
+test('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
+  const soc = aRehearsedSink('soc', { concurrency: 1 })
+  const { book, with: process } = await rig(soc)
+  let calls = 0
+  const serviceLink = (): null => {
+    calls += 1
+    if (calls === 1) throw new Error('a defect')
+    return null
+  }
+  const { drains } = process([soc], { drain: { serviceLink } })
+  await bring(book, 'soc', 3)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('the others went', () => soc.received.length === 2)
+  await drains.stop(1_000)
+  expect(await pendingIn(book)).toEqual({ retrying: 1 })
+  await expectConservation(book)
+})
