@@ -73,12 +73,18 @@ async function tryRequests(scene: Scene): Promise<Tally> {
   return tally
 }
 
+/**
+ * What is asked is whether an answer comes at all, not how soon: the commands of `tryArguments` keep this process
+ * from reading for seconds, and the daemon is reading configurations meanwhile.
+ */
+const patienceMs = 30_000
+
 /** All that comes back until the end; undefined where there is none in time. */
 function exchange(port: number, bytes: Buffer): Promise<string | undefined> {
   return new Promise((resolve) => {
     let answer = ''
     const socket = connect(port, '127.0.0.1')
-    const late = setTimeout(() => end(undefined), 5000)
+    const late = setTimeout(() => end(undefined), patienceMs)
     function end(result: string | undefined): void {
       clearTimeout(late)
       socket.destroy()

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { instrument } from './engine/blocks.ts'
 import { drawMutants } from './engine/choose.ts'
 import { collectMutants, project } from './engine/collect.ts'
-import { learnCoverage } from './engine/coverage.ts'
+import { learnCoverage, type Learning } from './engine/coverage.ts'
 import { findStale, type Equivalent } from './engine/equivalents.ts'
 import { mutantsOfLua } from './engine/lua.ts'
 import type { Mutant } from './engine/mutant.ts'
@@ -23,6 +23,8 @@ describe('what is changed', () => {
     ['how two conditions meet', 'const a = b && c', ['const a = b || c']],
     ['a sum of times', 'const a = now + later', ['const a = now - later']],
     ['a count, by one', 'const a = 3', ['const a = 4', 'const a = 2']],
+    ['a limit, by ten times', 'const a = 25', ['const a = 250', 'const a = 2']],
+    ['no time', 'const a = 60_000', []],
     ['a key', `const a = 'held'`, [`const a = 'held_'`]],
     ['a call whose answer nobody reads', 'release()', [';']],
     ['which of several counts', 'const a = b.some(c)', ['const a = b.every(c)']],
@@ -170,7 +172,7 @@ test('what is held never expires', () => {
     execFileSync('git', ['init', '--quiet'], { cwd: root })
     tree = copyTree(root)
     const coverage = await learnCoverage({
-      tree,
+      trees: [tree],
       sources,
       cacheFile: join(root, 'coverage.json'),
       tell: () => {},
@@ -213,7 +215,10 @@ test('what is held never expires', () => {
 
   test('what was learned of the tests is kept, and learned anew where the rooms have another file', async () => {
     const asked: string[] = []
-    const learning = { tree: tree!, cacheFile: join(root, 'coverage.json') }
+    const learning: Pick<Learning, 'trees' | 'cacheFile'> = {
+      trees: [tree!],
+      cacheFile: join(root, 'coverage.json'),
+    }
     const tell = (line: string): void => void asked.push(line)
     await learnCoverage({ ...learning, sources, tell })
     expect(asked).toEqual([])

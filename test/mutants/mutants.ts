@@ -1,8 +1,9 @@
 /** `npm run mutants`: single changes to the code that must not lose, repeat, misroute or leak; do tests notice? */
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { duration } from '../../src/runtime/config-fields.ts'
-import { drawMutants } from './engine/choose.ts'
+import { drawMutants, type Drawn } from './engine/choose.ts'
 import { collectMutants, equivalentsFile, project } from './engine/collect.ts'
 import { learnCoverage } from './engine/coverage.ts'
 import { explanationOf, readEquivalents } from './engine/equivalents.ts'
@@ -19,6 +20,8 @@ interface Asked {
   seed: number
   /** Files, folders, or lines of a file as `file:line`. */
   only: string[]
+  /** So many mutants at once, each in its own copy of the project. */
+  jobs: number
   /** Judges what is explained as equivalent, and nothing else: a test that notices proves it wrong. */
   isAboutExplained: boolean
 }
@@ -37,6 +40,7 @@ function readArguments(args: string[]): Asked {
       for: { type: 'string', default: '1h' },
       count: { type: 'string', default: '300' },
       seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+      jobs: { type: 'string', default: String(availableParallelism()) },
       only: { type: 'string', multiple: true, default: [] },
       explained: { type: 'boolean', default: false },
     },
@@ -45,54 +49,79 @@ function readArguments(args: string[]): Asked {
   if (!forMs.success) throw new Error('--for: not a duration; write 10m or 1h')
   const count = Number(values.count)
   if (!Number.isInteger(count) || count < 1) throw new Error('--count: write a number from 1')
+  const jobs = Number(values.jobs)
+  if (!Number.isInteger(jobs) || jobs < 1) throw new Error('--jobs: write a number from 1')
   const seed = Number.parseInt(values.seed, 10) || 0
   const isAboutExplained = values.explained
-  return { forMs: forMs.data, count, seed, only: values.only, isAboutExplained }
+  return { forMs: forMs.data, count, seed, only: values.only, jobs, isAboutExplained }
 }
 
 async function main(asked: Asked): Promise<number> {
-  const tree = copyTree(project)
+  const trees: [Tree, ...Tree[]] = [copyTree(project)]
+  while (trees.length < asked.jobs) trees.push(copyTree(project))
+  const remove = (): void => trees.forEach((tree) => tree.remove())
   const stop = (): never => {
-    tree.remove()
+    remove()
     process.exit(130)
   }
   process.once('SIGINT', stop).once('SIGTERM', stop)
   try {
-    return await judgeAll(tree, asked)
+    return await judgeAll(trees, asked)
   } finally {
-    tree.remove()
+    remove()
   }
 }
 
-async function judgeAll(tree: Tree, asked: Asked): Promise<number> {
-  const { forMs, count, seed, isAboutExplained } = asked
-  const files = collectMutants(tree.root, asked.only)
+async function judgeAll(trees: [Tree, ...Tree[]], asked: Asked): Promise<number> {
+  const { seed, isAboutExplained } = asked
+  const { root } = trees[0]
+  const files = collectMutants(root, asked.only)
   say(
     `seed ${seed}; ${files.reduce((sum, { mutants }) => sum + mutants.length, 0)} mutants to draw`,
   )
   const coverage = await learnCoverage({
-    tree,
-    sources: filesInRooms(tree.root).map(({ file }) => file),
+    trees,
+    sources: filesInRooms(root).map(({ file }) => file),
     cacheFile: join(project, 'node_modules/.cache/tocsin-mutants/coverage.json'),
     tell: say,
   })
-  const judge = createJudge(tree, coverage)
+  const judges = trees.map((tree) => createJudge(tree, coverage))
   const startedAtMs = Date.now()
   const judged: Judged[] = []
   try {
-    for (const drawn of drawMutants(files, seed)) {
-      if (Date.now() - startedAtMs >= forMs || judged.filter(isCounted).length >= count) break
-      const isExplained = explanationOf(equivalents, drawn.mutant) !== undefined
-      if (isExplained === isAboutExplained) judged.push(await judgeOne(judge, drawn))
-      else if (isExplained) judged.push({ ...drawn, outcome: { kind: 'equivalent' } })
-    }
+    const drawn = drawMutants(files, seed).values()
+    await Promise.all(
+      judges.map((judge) => judgeSome(judge, { drawn, judged, startedAtMs, asked })),
+    )
   } finally {
-    judge.stop()
+    for (const judge of judges) judge.stop()
   }
   for (const file of coverage.dismissed)
     say(`left out, fails without a change too, or not each time: ${file}`)
   const share = report(judged, (Date.now() - startedAtMs) / 60_000)
   return (isAboutExplained ? share === 0 : share >= wantedShare) ? 0 : 1
+}
+
+interface Judging {
+  /** All judges take from it. */
+  drawn: IterableIterator<Drawn>
+  judged: Judged[]
+  startedAtMs: number
+  asked: Asked
+}
+
+/** Until enough of them count, the time is over, or none is left. */
+async function judgeSome(
+  judge: Judge,
+  { drawn, judged, startedAtMs, asked }: Judging,
+): Promise<void> {
+  for (const one of drawn) {
+    if (Date.now() - startedAtMs >= asked.forMs) return
+    if (judged.filter(isCounted).length >= asked.count) return
+    const isExplained = explanationOf(equivalents, one.mutant) !== undefined
+    if (isExplained === asked.isAboutExplained) judged.push(await judgeOne(judge, one))
+    else if (isExplained) judged.push({ ...one, outcome: { kind: 'equivalent' } })
+  }
 }
 
 const equivalents = readEquivalents(equivalentsFile)

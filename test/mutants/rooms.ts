@@ -9,7 +9,7 @@ import { join, matchesGlob } from 'node:path'
 const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
   feeds: {
     files: ['src/feeds/*.ts', 'src/intake/*.ts'],
-    but: ['src/feeds/*config*.ts', 'src/feeds/{lanes,item-problem}.ts'],
+    but: ['src/feeds/*config*.ts', 'src/feeds/{lanes,lane,item-problem}.ts'],
   },
   ledger: { files: ['src/ledger/*.ts', 'src/store/*.ts'], but: ['src/ledger/config.ts'] },
   scripts: { files: ['src/redis/scripts/**/*.lua'], but: [] },
@@ -18,8 +18,8 @@ const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
     but: ['src/routing/config.ts', 'src/routing/matcher-error.ts'],
   },
   delivery: {
-    files: ['src/delivery/retry-policy.ts', 'src/delivery/circuit.ts', 'src/delivery/send-pace.ts'],
-    but: [],
+    files: ['src/delivery/*.ts'],
+    but: ['src/delivery/{summary-of,upgrade}.ts'],
   },
   digest: { files: ['src/digest/*.ts'], but: [] },
   service: {

@@ -47,8 +47,8 @@ export interface TestFile {
 }
 
 export interface Learning {
-  /** Changed while it learns, and as it was afterwards. */
-  tree: Tree
+  /** Copies of one project, that learn side by side. Changed meanwhile, and as they were afterwards. */
+  trees: readonly [Tree, ...Tree[]]
   /** Files of the rooms. */
   sources: readonly string[]
   /** Where what was learned is kept. */
@@ -59,11 +59,14 @@ export interface Learning {
 
 /** Takes minutes the first time. */
 export async function learnCoverage(learning: Learning): Promise<Coverage> {
-  const { tree, sources, cacheFile } = learning
+  const { trees, sources, cacheFile } = learning
   const known = currentOf(learning, readCache(cacheFile))
-  const missing = testFilesOf(tree).filter((file) => !known.has(file))
-  if (missing.length > 0) await ask(known, missing, learning)
-  return coverageOf(tree, sources, known)
+  const missing = testFilesOf(trees[0]).filter((file) => !known.has(file))
+  const waiting = [...missing.entries()]
+  if (missing.length > 0) {
+    await Promise.all(trees.map((tree) => ask(tree, known, waiting, learning)))
+  }
+  return coverageOf(trees[0], sources, known)
 }
 
 function readCache(file: string): Map<string, Reached> {
@@ -86,7 +89,7 @@ function digestOf(text: string): string {
 
 /** What is known of test files that are still the same. */
 function currentOf(
-  { tree, sources }: Learning,
+  { trees: [tree], sources }: Learning,
   known: ReadonlyMap<string, Reached>,
 ): Map<string, Reached> {
   const files = new Set(testFilesOf(tree))
@@ -129,12 +132,14 @@ function callersOf(tree: Tree): string[] {
     })
 }
 
-/** Adds what they reach to `known`, and keeps it after each of them. */
+/** Takes test files from `waiting`, adds what they reach to `known`, and keeps it after each of them. */
 async function ask(
+  tree: Tree,
   known: Map<string, Reached>,
-  missing: readonly string[],
-  { tree, sources, cacheFile, tell }: Learning,
+  waiting: [index: number, file: string][],
+  { sources, cacheFile, tell }: Learning,
 ): Promise<void> {
+  const count = waiting.length
   const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
   const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
   for (const [file, text] of originals) {
@@ -145,7 +150,8 @@ async function ask(
   const setup = join(import.meta.dirname, 'record-hits.ts')
   const runner = createTestRunner({ ...tree, setup, hitsFolder })
   try {
-    for (const [index, file] of missing.entries()) {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [index, file] = next
       rmSync(hitsFolder, { recursive: true, force: true })
       mkdirSync(hitsFolder)
       const verdict = await runner.run({ changed: [], files: [file] }, askLimitMs)
@@ -161,7 +167,7 @@ async function ask(
       })
       writeCache(cacheFile, known)
       const outcome = verdict?.failed === undefined ? '' : `: fails (${verdict.test})`
-      tell(`coverage ${index + 1} of ${missing.length}: ${file}${outcome}`)
+      tell(`coverage ${index + 1} of ${count}: ${file}${outcome}`)
     }
   } finally {
     runner.stop()

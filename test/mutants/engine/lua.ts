@@ -1,6 +1,6 @@
 /** Mutants of the Lua scripts that Redis runs (5.1), by their syntax tree. */
 import { parse } from 'luaparse'
-import { type Change, type Mutant, toMutants } from './mutant.ts'
+import { type Change, type Mutant, otherNumbers, toMutants } from './mutant.ts'
 
 interface Node {
   type: string
@@ -109,14 +109,8 @@ function neverLoop(node: Node): Change[] {
   return [replace('condition', node['condition'] as Node, 'false')]
 }
 
-/** Larger numbers are times and sizes whose exact value is nobody's promise. */
-const largestNumber = 1000
-
 function changeNumber(node: Node): Change[] {
-  const value = Number(node['value'])
-  if (value > largestNumber) return []
-  const near = value >= 1 ? [value + 1, value - 1] : [value + 1]
-  return near.map((other) => replace('number', node, String(other)))
+  return otherNumbers(Number(node['value'])).map((other) => replace('number', node, String(other)))
 }
 
 function changeBoolean(node: Node): Change[] {

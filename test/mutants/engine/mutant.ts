@@ -24,6 +24,16 @@ export interface Change {
   after: string
 }
 
+/**
+ * Small numbers count and index something: one more, one less. Larger ones are limits, of which one more or less is
+ * nobody's promise: ten times as much, or a tenth. The largest are times and sizes in bytes, and stay.
+ */
+export function otherNumbers(value: number): number[] {
+  if (value > 1000) return []
+  if (value < 1) return [value + 1]
+  return value <= 10 ? [value + 1, value - 1] : [value * 10, Math.floor(value / 10)]
+}
+
 /** Two rules that propose the same text make one mutant; a change that changes nothing makes none. */
 export function toMutants(file: string, text: string, changes: readonly Change[]): Mutant[] {
   const seen = new Set<string>()

@@ -3,7 +3,7 @@
  * error says. Types are left alone too; a change that no longer satisfies them is found by the compiler.
  */
 import { parseSync, visitorKeys } from 'oxc-parser'
-import { type Change, type Mutant, toMutants } from './mutant.ts'
+import { type Change, type Mutant, otherNumbers, toMutants } from './mutant.ts'
 
 export interface Node {
   type: string
@@ -151,16 +151,12 @@ function neverLoop(node: Node): Change[] {
   return [replace('condition', node['test'] as Node, 'false')]
 }
 
-/** Larger numbers are times and sizes whose exact value is nobody's promise. */
-const largestNumber = 1000
-
 function changeLiteral(node: Node, text: string): Change[] {
   const { value, regex } = node as Node & { value: unknown; regex?: Pattern }
   if (regex) return changePattern(node, regex)
   if (typeof value === 'boolean') return [replace('boolean', node, String(!value))]
-  if (typeof value === 'number' && value <= largestNumber) {
-    const near = value >= 1 ? [value + 1, value - 1] : [value + 1]
-    return near.map((other) => replace('number', node, String(other)))
+  if (typeof value === 'number') {
+    return otherNumbers(value).map((other) => replace('number', node, String(other)))
   }
   if (typeof value !== 'string' || !isKey(value)) return []
   const quoted = textOf(node, text)
