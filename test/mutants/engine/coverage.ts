@@ -64,7 +64,9 @@ export async function learnCoverage(learning: Learning): Promise<Coverage> {
   const missing = testFilesOf(trees[0]).filter((file) => !known.has(file))
   const waiting = [...missing.entries()]
   if (missing.length > 0) {
-    await Promise.all(trees.map((tree) => ask(tree, known, waiting, learning)))
+    const tell = (index: number, rest: string): void =>
+      learning.tell(`coverage ${index + 1} of ${missing.length}: ${rest}`)
+    await Promise.all(trees.map((tree) => ask(tree, known, waiting, { ...learning, tell })))
   }
   return coverageOf(trees[0], sources, known)
 }
@@ -137,9 +139,12 @@ async function ask(
   tree: Tree,
   known: Map<string, Reached>,
   waiting: [index: number, file: string][],
-  { sources, cacheFile, tell }: Learning,
+  {
+    sources,
+    cacheFile,
+    tell,
+  }: Omit<Learning, 'tell'> & { tell(index: number, rest: string): void },
 ): Promise<void> {
-  const count = waiting.length
   const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
   const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
   for (const [file, text] of originals) {
@@ -167,7 +172,7 @@ async function ask(
       })
       writeCache(cacheFile, known)
       const outcome = verdict?.failed === undefined ? '' : `: fails (${verdict.test})`
-      tell(`coverage ${index + 1} of ${count}: ${file}${outcome}`)
+      tell(index, `${file}${outcome}`)
     }
   } finally {
     runner.stop()
