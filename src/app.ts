@@ -22,7 +22,7 @@ import type { Logger } from './runtime/logger.ts'
 import { createLoop, type Loop } from './runtime/loop.ts'
 import { createMetrics } from './runtime/metrics.ts'
 import { defaultTimings, type Timings } from './runtime/timings.ts'
-import { upgradeStore } from './delivery/upgrade.ts'
+import { emptyAgain, upgradeStore } from './delivery/upgrade.ts'
 
 export interface App {
   /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
@@ -143,6 +143,7 @@ async function begin({ current, version, stopping, lasting }: Running): Promise<
   const { config, generation } = current.shared
   await openBooks(current.shared)
   await upgrade(current.shared)
+  void emptyAgain({ ...lasting, afterMs: lasting.timings.upgradeLookMs }, stopping)
   await activate(current.shared)
   if (stopping.aborted) return
   const engine = await assemble(current)

@@ -1,6 +1,7 @@
 /**
- * Takes over a store that an older version wrote. Layout 1 (0.1 to 0.4) had a BullMQ job for each delivery; layout 2
- * has claims. What is to be delivered stands in the ledger alike, so that only the queues have to go.
+ * Takes over a store that an older version wrote. Layout 1 (0.1 to 0.4) had a BullMQ job for each delivery and each
+ * feed; layout 2 has claims and lanes. What is to be delivered stands in the ledger alike, so that only the queues
+ * have to go.
  */
 import { Queue } from 'bullmq'
 import type { Book } from '../ledger/book.ts'
@@ -31,22 +32,58 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
   const { redis, keys, books, waitMs, clock, logger } = options
   const stored = await readSchema(redis, keys)
   if (stored !== undefined && stored < layout) {
-    const names = new Set([...options.sinks, ...(await Promise.all(books.map(sinksOf))).flat()])
+    const sinks = new Set([...options.sinks, ...(await Promise.all(books.map(sinksOf))).flat()])
+    const names = ['feeds', ...[...sinks].map((sink) => `sink-${sink}`)]
     logger.warn(
-      { from: stored, to: layout, waitMs, queues: names.size },
-      'the store of an older version is taken over: its replicas send nothing more, and do not start again here',
+      { from: stored, to: layout, waitMs, queues: names.length },
+      'the store of an older version is taken over: its replicas ask and send nothing more, and do not start again here',
     )
-    const queues = [...names].map((sink) => openQueue(redis, keys, sink))
-    for (const queue of queues) await queue.pause()
+    await redis.sadd(leftKey(keys), names)
+    await withQueues(options, names, (queue) => queue.pause())
     await clock.sleep(waitMs)
-    for (const queue of queues) await queue.drain(true)
-    await Promise.all(queues.map((queue) => queue.close()))
+    await withQueues(options, names, (queue) => queue.drain(true))
   }
   await claimSchema(redis, keys, { isUpgrade: true })
 }
 
-function openQueue(redis: Redis, keys: Keys, sink: string): Queue {
-  const queue = new Queue(`sink-${sink}`, { connection: redis, prefix: keys.queuePrefix })
-  queue.on('error', () => undefined) // what fails rejects
-  return queue
+/**
+ * Empties the queues once more, `afterMs` later: replicas of the older version that still ran had added the jobs of
+ * their feeds and items again, which nobody takes. Does nothing where nothing was taken over since. Never throws.
+ */
+export async function emptyAgain(
+  options: Pick<UpgradeOptions, 'redis' | 'keys' | 'clock' | 'logger'> & { afterMs: number },
+  signal: AbortSignal,
+): Promise<void> {
+  const { redis, keys, clock, logger, afterMs } = options
+  try {
+    const names = await redis.smembers(leftKey(keys))
+    if (names.length === 0) return
+    await clock.sleep(afterMs, signal)
+    if (signal.aborted) return
+    await withQueues(options, names, (queue) => queue.drain(true))
+    await redis.del(leftKey(keys))
+  } catch (error) {
+    logger.debug({ err: error }, 'queues of the older version are emptied after the next start')
+  }
+}
+
+/** The queues that are to be emptied once more. */
+function leftKey(keys: Keys): string {
+  return keys.shared('upgraded')
+}
+
+async function withQueues(
+  { redis, keys }: Pick<UpgradeOptions, 'redis' | 'keys'>,
+  names: readonly string[],
+  work: (queue: Queue) => Promise<void>,
+): Promise<void> {
+  for (const name of names) {
+    const queue = new Queue(name, { connection: redis, prefix: keys.queuePrefix })
+    queue.on('error', () => undefined) // what fails rejects
+    try {
+      await work(queue)
+    } finally {
+      await queue.close()
+    }
+  }
 }

@@ -57,7 +57,6 @@ export function createLanes(options: LanesOptions): Lanes {
   }
 
   async function ensure(): Promise<void> {
-    await retireOldQueue(options)
     const all = reader.lanes()
     worker.concurrency = Math.max(1, all.size)
     for (const id of all.keys()) {
@@ -113,18 +112,4 @@ function openQueue(
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'lane worker error'))
   return { queue, worker }
-}
-
-/**
- * The queue of 0.4.0, with a job for each feed: paused and emptied, so that replicas of it that still run take
- * nothing more. What they poll meanwhile is fenced like all that several replicas poll.
- */
-async function retireOldQueue({ redis, keys, logger }: LanesOptions): Promise<void> {
-  const { queuePrefix: prefix } = keys
-  if ((await redis.exists(`${prefix}:feeds:meta`)) === 0) return
-  const old = new Queue('feeds', { connection: redis, prefix, ...queueSettings })
-  old.on('error', (error) => logger.debug({ err: error }, 'queue error'))
-  await old.pause()
-  await old.drain(true)
-  await old.close()
 }

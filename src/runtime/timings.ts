@@ -27,6 +27,8 @@ export interface Timings {
 
   /** How long replicas of an older version get to end what they send before their store is taken over. */
   upgradeMs: number
+  /** And when the jobs are removed that they added after that. */
+  upgradeLookMs: number
   /** How long what a process claimed stays its own while it does not renew that. */
   claimLeaseMs: number
   /** What is due for a sink that the configuration does not have is left alone for so long. */
@@ -77,6 +79,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   housekeepingMs: 15_000,
 
   upgradeMs: 10_000,
+  upgradeLookMs: 600_000,
   claimLeaseMs: 10_000,
   orphanGraceMs: 3_000,
 

@@ -1,4 +1,3 @@
-import { Queue } from 'bullmq'
 import { afterEach, expect, test } from 'vitest'
 import type { LaneLimit } from '../../../src/feeds/lane.ts'
 import { createLanes, type Lanes, type LanesOptions } from '../../../src/feeds/lanes.ts'
@@ -208,21 +207,6 @@ test('jobs that somebody deleted are added again', async () => {
   const before = poller.polls.length
   await until('the lanes went on', () => poller.polls.length > before + 3, 5_000)
   expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(1)
-})
-
-test('the queue of 0.4.0 is emptied, and replicas that still run take nothing more from it', async () => {
-  const keys = tests.keys()
-  const connection = { connection: tests.redis, prefix: keys.queuePrefix }
-  const old = new Queue('feeds', connection)
-  await old.add('poll', {}, { jobId: 'feed.main.main-0' })
-  await old.add('poll', {}, { jobId: 'sweep.main.main-0', delay: 60_000 })
-  const lanes = await start(aPoller(), feedsOf('main', 1), { keys })
-  expect(await old.getJobCountByTypes('waiting', 'delayed')).toBe(0)
-  expect(await old.isPaused()).toBe(true)
-  await old.add('poll', {}, { jobId: 'feed.main.main-0' })
-  await lanes.ensure()
-  expect(await old.getJobCountByTypes('waiting', 'delayed')).toBe(0)
-  await old.close()
 })
 
 test('an answer that came late is followed by the next page at once', async () => {

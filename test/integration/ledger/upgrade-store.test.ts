@@ -5,7 +5,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { claimSchema, readSchema } from '../../../src/redis/safety.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { upgradeStore } from '../../../src/delivery/upgrade.ts'
+import { emptyAgain, upgradeStore } from '../../../src/delivery/upgrade.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { lookOnce } from '../../../src/store/first-look.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
@@ -46,6 +46,30 @@ test('running replicas of the older version idle from then on, and none starts a
   await old.close()
   expect(taken).toEqual([])
   await queue.close()
+})
+
+test('jobs that an older replica adds after the upgrade are removed once, later, and never looked for again', async () => {
+  const connection = { connection: tests.redis, prefix: keys.queuePrefix }
+  const queues = ['feeds', 'sink-lake', 'sink-soc'].map((name) => new Queue(name, connection))
+  for (const queue of queues) await queue.add('job', {}, { jobId: 'from before' })
+  const waits: number[] = []
+  const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) }
+  const again = { redis: tests.redis, keys, clock, logger: silent, afterMs: 600_000 }
+  const empty = (): Promise<void> => emptyAgain(again, new AbortController().signal)
+  const count = async (): Promise<number[]> =>
+    Promise.all(queues.map((queue) => queue.getJobCountByTypes('waiting', 'delayed')))
+  await empty()
+  expect(await count()).toEqual([1, 1, 1])
+  await upgrade(['lake'])
+  expect(await count()).toEqual([0, 0, 0])
+  for (const queue of queues) await queue.add('job', {}, { jobId: 'from a replica', delay: 1_000 })
+  await empty()
+  expect(waits).toEqual([600_000])
+  expect(await count()).toEqual([0, 0, 0])
+  expect(await Promise.all(queues.map((queue) => queue.isPaused()))).toEqual([true, true, true])
+  await empty()
+  expect(waits).toEqual([600_000])
+  await Promise.all(queues.map((queue) => queue.close()))
 })
 
 test('what was on its way in the older version arrives: nothing is lost, nothing is left', async () => {
