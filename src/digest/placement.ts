@@ -81,9 +81,7 @@ function inDigest(digest: SinkDigest, item: ToPlace, nowMs: number): Placed {
  */
 function backlogOf({ destination, feed }: ToPlace, isAtOnce: boolean): Gathering {
   return {
-    id: isAtOnce
-      ? idOf('backlog', feed, destination, 'urgent')
-      : idOf('backlog', feed, destination),
+    id: idOf('backlog', feed, destination, ...(isAtOnce ? ['urgent'] : [])),
     kind: 'backlog',
     waitMs: backlogWaitMs,
     isUrgent: isAtOnce,

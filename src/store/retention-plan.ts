@@ -23,13 +23,13 @@ export function excessOf(weights: Weights, shareBytes: number): number {
 /**
  * How much each account may keep once all of them together exceed `maxBytes`: an equal share, and what the
  * smaller ones leave over goes to the larger ones. What an account has not settled counts against its own share;
- * beyond it, it is nobody else's loss.
+ * beyond it, it is nobody else's loss. There is at least one.
  */
 export function fairShareOf(accounts: readonly Weights[], maxBytes: number): number {
   const sizes = accounts.map((weights) => {
     return { bytes: totalOf(weights), leastBytes: weights.unsettledBytes }
   })
-  let shareBytes = maxBytes / Math.max(1, sizes.length)
+  let shareBytes = maxBytes / sizes.length
   let tooMuchBytes = Math.max(shareBytes, ...sizes.map(({ bytes }) => bytes))
   for (let step = 0; step < shareSteps; step += 1) {
     const betweenBytes = (shareBytes + tooMuchBytes) / 2

@@ -48,6 +48,8 @@ export interface GatheringRigOptions {
   gate?: (uid: string, judged: Judged) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string) => boolean | Promise<boolean>
+  /** Whether this configuration is the active one. */
+  mayHold?: () => boolean
   diverter?: DrainOptions['diverter']
   wake?: DrainOptions['wake']
   clock?: GatheringRig['clock']
@@ -82,7 +84,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     gate,
     intervalMs: () => intervalMs,
     isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
-    mayHold: () => true,
+    mayHold: given.mayHold ?? (() => true),
     coverage: () => Promise.resolve([]),
     serviceLink: (_account, url) => url,
     tell(account, work) {

@@ -169,10 +169,11 @@ local function keep_payload(event, record, payload, how)
   rest(event.rid, record, ask.retention, how.is_new)
 end
 
--- An event that waits with others and came back more severe is told once, as severe as it is now.
+-- An event that waits with others and came back more severe (else the destination has it) is told once, as severe
+-- as it is now.
 local function supersede(event, record, destination)
   for i, item in ipairs(record.i) do
-    if item.d == destination and item.y and not final[item.st] and item.rk < event.rk then
+    if item.d == destination and item.y and not final[item.st] then
       redis.call('ZREM', key('collect', item.y), item_ref(event.rid, i - 1, item))
       suppress(event.rid, i - 1, item, 'superseded', event.sv)
       tell_made(event.rid, i - 1, item, 'superseded')
@@ -200,11 +201,10 @@ local function add_items(event, record)
 end
 
 -- What people closed at the service meanwhile; absence proves nothing, so it never opens again.
-local function note_closed(event, record, payload)
+local function note_closed(event, record)
   if record and event.cl and record.cl ~= event.cl then
     record.cl = event.cl
     save_record(event.rid, record)
-    keep_payload(event, record, payload, {})
   end
 end
 
@@ -274,7 +274,7 @@ local function take_in(place, event, payload)
   if is_seen then
     counts.duplicate = counts.duplicate + 1
     if not raised or event.bl then
-      return note_closed(event, record, payload)
+      return note_closed(event, record)
     end
   else
     write_mark(weeks, event.bl and event.base or event.seen, ask.horizon)

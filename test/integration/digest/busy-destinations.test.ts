@@ -51,10 +51,12 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
 }
 
 test('ten thousand groups of a blocked sink do not delay another one', async () => {
-  const rig = await aRig({ isBlocked: (sink) => sink === 'soc' })
+  const asked: string[] = []
+  const rig = await aRig({ isBlocked: (sink) => asked.push(sink) > 0 && sink === 'soc' })
   await rig.showGroups(10_000)
   rig.clock.aheadMs = 300_000
   await rig.flush()
+  expect(asked).toEqual(['soc'])
   await takeIn(rig.book, [
     rig.event({ uid: 'x/y/worst', severity: 'critical' }, { sinks: ['pager'] }),
   ])
@@ -92,13 +94,20 @@ test('groups that end with nothing in them make no storm of the one that has som
 
 test('a mute whose end was moved is looked at again at its new end, not every second', async () => {
   let untilMs = Date.now() + 60_000
-  const rig = await aRig({ gate: () => ({ act: 'hold', rule: 'night', untilMs }) })
+  let judged = 0
+  const rig = await aRig({
+    gate() {
+      judged += 1
+      return { act: 'hold', rule: 'night', untilMs }
+    },
+  })
   await takeIn(
     rig.book,
     uids(50).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs = 11_000
-  await rig.flush()
+  for (let pass = 0; pass < 3; pass += 1) await rig.flush()
+  expect(judged).toBe(50)
   untilMs = Date.now() + 8 * 3_600_000
   rig.clock.aheadMs = 61_000
   await rig.flush()

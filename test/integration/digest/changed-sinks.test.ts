@@ -43,6 +43,31 @@ test('groups of a removed sink are held, and their collections leave no key behi
   expect(await collectionKeys(waiting.book)).toEqual([])
 })
 
+test('a configuration that is not the active one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
+  const rig = await aSlackRig(given)
+  const { keys, book } = rig
+  const inGroup = (n: number) =>
+    rig.event({ uid: `a/b/${n}` }, { grouping: { labels: { type: `t${n}` }, waitMs: 5_000 } })
+  await takeIn(
+    book,
+    Array.from({ length: 250 }, (_none, n) => inGroup(n)),
+  )
+  const pager = aRehearsedSink('pager', { type: 'slack' })
+  let isActive = false
+  const sinks = { redis: given.redis, keys, books: [book], sinks: [pager] }
+  const passive = aGatheringRig({ ...sinks, mayHold: () => isActive })
+  const its = uids(3).map((one) => passive.event(one))
+  await takeIn(book, its)
+  passive.clock.aheadMs = 11_000
+  expect(await passive.flush()).toBe(1)
+  expect(pager.received[0]!.members).toHaveLength(3)
+  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ group: 250 })
+  isActive = true
+  passive.clock.aheadMs = 12_000
+  await passive.flush()
+  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ held: 250 })
+})
+
 test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
   const waiting = await aWaitingGroup(3)
   dieAt(waiting.book, 'close-seal', 1)
@@ -76,6 +101,8 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
   muted.clock.aheadMs = 11_000
   expect(await muted.flush()).toBe(0)
   const place = { keys: muted.keys, books: [muted.book] }
+  const passive = await aSlackRig(given, { ...place, mayHold: () => false })
+  expect(await passive.flush()).toBe(0) // it is the active one whose mutes count
   const shorter = await aSlackRig(given, { ...place, gate: hold(nowMs + dayMs) })
   expect(await shorter.flush()).toBe(0)
   const [, atMs] = await given.redis.zrange(muted.book.key('timers'), '0', '-1', 'WITHSCORES')

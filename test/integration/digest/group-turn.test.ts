@@ -189,17 +189,25 @@ describe('a group', () => {
     expect(asked).toBe(1)
   })
 
-  test('too many groups at once leave in one message', async () => {
+  test.each([
+    [8, 8, 'group'],
+    [9, 1, 'storm'],
+  ])('of %i at once make %i messages: a ninth would be too many', async (groups, made, kind) => {
     const rig = await aRig()
-    const types = Array.from({ length: 30 }, (_, i) => `type${i}`)
+    const types = Array.from({ length: groups }, (_, i) => `type${i}`)
+    const inGroup = (type: string, n: number) =>
+      rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
     await takeIn(
       rig.book,
-      types.map((type, i) => rig.event({ uid: `a/b/${i}` }, { grouping: { labels: { type } } })),
+      types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
     )
     rig.clock.aheadMs = 11_000
-    expect(await rig.flush()).toBe(1)
-    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'storm', total: 30 })
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(30)
+    expect(await rig.flush()).toBe(made)
+    const summary = { kind, total: (2 * groups) / made }
+    expect(rig.soc.received.map((one) => one.summary)).toMatchObject(
+      Array.from({ length: made }, () => summary),
+    )
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(2 * groups)
   })
 })
 

@@ -19,6 +19,7 @@ import { firstDueMs } from '../../../src/ledger/due.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { noteQuota } from '../../../src/service/quota.ts'
 import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 
@@ -44,11 +45,16 @@ test('an account stays registered when it leaves, and its book opens with what i
   await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
   const facts = { baseUrl: 'https://api.example.com', feeds: ['brand'] }
   await noteFacts(place, new Map([['main', facts]]))
+  const beforeMs = Date.now()
   await noteConfigured(place, ['main'])
-  expect(await readAccounts(place)).toMatchObject([
-    { name: 'main', configuredMs: expect.any(Number), facts },
+  const afterMs = Date.now()
+  const entries = await readAccounts(place)
+  expect(entries).toMatchObject([
+    { name: 'main', facts },
     { name: 'umbrella', configuredMs: undefined, discarding: undefined },
   ])
+  expect(entries[0]!.configuredMs).toBeGreaterThanOrEqual(beforeMs)
+  expect(entries[0]!.configuredMs).toBeLessThanOrEqual(afterMs)
   const [left, ...others] = await openLeftBooks({ ...place, config: ledgerConfig }, ['main'])
   expect([left!.account, others]).toEqual(['umbrella', []])
   const since = Number(await tests.redis.hget(keys.shared('accounts'), 'main|since'))
@@ -141,16 +147,37 @@ test('a removal stops when the account is configured again, and keeps what is le
   expect((await readHoldings(book)).pendingTotal).toBe(1)
 })
 
-test('a removal that is over but for its last look does not take the digest key of an account that is back', async () => {
+test.each(['before', 'during'])(
+  'a removal does not take the digest key of an account that is back %s its last pass',
+  async (when) => {
+    const place = { redis: tests.redis, keys: tests.keys() }
+    const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+    await noteDiscarding(place, 'umbrella', 'ann')
+    let looksAtTheKeyAlone = 0
+    const backAtTheEnd = async (): Promise<void> => {
+      const names = await place.redis.keys(`${book.key()}*`)
+      looksAtTheKeyAlone += names.length === 1 ? 1 : 0
+      if (looksAtTheKeyAlone === (when === 'before' ? 1 : 2)) {
+        await noteConfigured(place, ['umbrella'])
+      }
+    }
+    expect(await removeLedger(place, 'umbrella', backAtTheEnd)).toBe(false)
+    expect(await place.redis.exists(book.key('mark-key'))).toBe(1)
+  },
+)
+
+test('a removal goes on until nothing is left, though keys were written behind it, and forgets the quota', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  await noteQuota(place.redis, place.keys, 'umbrella', { remaining: 7, atMs: 1 })
   await noteDiscarding(place, 'umbrella', 'ann')
-  const backAtTheEnd = async (): Promise<void> => {
-    const names = await place.redis.keys(`${book.key()}*`)
-    if (names.length === 1) await noteConfigured(place, ['umbrella'])
+  let passes = 0
+  const write = async (): Promise<void> => {
+    if ((passes += 1) <= 2) await place.redis.set(book.key('feed', 'late'), 1)
   }
-  expect(await removeLedger(place, 'umbrella', backAtTheEnd)).toBe(false)
-  expect(await place.redis.exists(book.key('mark-key'))).toBe(1)
+  expect(await removeLedger(place, 'umbrella', write)).toBe(true)
+  expect(await place.redis.keys(`${book.key()}*`)).toEqual([])
+  expect(await place.redis.exists(place.keys.shared('quota', 'umbrella'))).toBe(0)
 })
 
 test('a message of several accounts waits for the one whose ledger is closed, and not for one that is discarded', async () => {

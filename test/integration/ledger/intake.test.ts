@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
 import type { Gathering } from '../../../src/ledger/collecting.ts'
 import { lookUp } from '../../../src/audit/look-up.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { openFeed, rewindFeed } from '../../../src/ledger/feed-state.ts'
 import { areInhibited } from '../../../src/ledger/inhibitors.ts'
 import {
   countQuarantined,
@@ -13,7 +13,13 @@ import {
 import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import type { RoutedEvent } from '../../../src/intake/intake.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  pastThisMillisecond,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const dayMs = 86_400_000
@@ -234,6 +240,7 @@ test('a newer configuration owns the cursor: an older one is told so', async () 
   expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
   const same = await takeIn(book, [], { generation: 1, walk })
   expect(same.status).toBe('committed')
+  expect((await openFeed(book, 'brand', 1000)).generation).toBe(2)
 })
 
 test('what only a shadow route took is sent once a live route takes it to the same destination', async () => {
@@ -275,8 +282,37 @@ test('a raised event takes the place of the one that waits at its own destinatio
     ['ir', 'low', 'group'],
     ['soc', 'high', 'group'],
   ])
-  expect(await tests.redis.zcard(book.key('collect', 'group-ir'))).toBe(1)
+  const waiting = ['soc', 'ir'].map((sink) =>
+    tests.redis.zcard(book.key('collect', `group-${sink}`)),
+  )
+  expect(await Promise.all(waiting)).toEqual([1, 1])
   await expectConservation(book)
+})
+
+test('what people closed stays closed, though another feed shows it as it was before', async () => {
+  const book = await tests.book()
+  const shown = (given: object, feed: string) =>
+    takeIn(book, [routed({ uid: 'a/b/1', ...given })], { feed })
+  const closed = async () => (await readRecord(book, book.digests.recordId('a/b/1')))?.closed
+  await shown({}, 'brand')
+  expect(await closed()).toBeUndefined()
+  await shown({ ignoredAtMs: 5 }, 'brand')
+  expect(await closed()).toBe('ignored')
+  await shown({}, 'second')
+  await shown({ severity: 'critical' }, 'second')
+  expect(await closed()).toBe('ignored')
+  await shown({ remediatedAtMs: 5 }, 'third')
+  expect(await closed()).toBe('remediated')
+})
+
+test('a rewound feed is told so until its first page from there is taken in', async () => {
+  const book = await tests.book()
+  await takeIn(book, [])
+  await rewindFeed(book, 'brand', 5_000)
+  await takeIn(book, [], { isRepair: true, sequence: 0 })
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: true })
+  await takeIn(book, [])
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: false })
 })
 
 test('a repair tells nothing again that its feed took in while the audit went on', async () => {
@@ -446,6 +482,19 @@ test('an event inhibits others, not itself, from its commit on for the time of i
   const leftMs = await book.redis.pttl(book.key('inhibit', 'host'))
   expect(leftMs).toBeGreaterThan(50_000)
   expect(leftMs).toBeLessThanOrEqual(60_000)
+})
+
+test('of the events that inhibit others the last three are remembered, however many come', async () => {
+  const book = await tests.book()
+  const ids: string[] = []
+  for (let n = 0; n < 6; n += 1) {
+    await takeIn(book, [
+      { ...routed({ uid: `a/b/${n}` }), inhibits: [{ key: 'host', windowMs: 60_000 }] },
+    ])
+    await pastThisMillisecond(tests.redis)
+    ids.push(book.digests.recordId(`a/b/${n}`))
+  }
+  expect(await tests.redis.zrange(book.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
 })
 
 test('an audit hears of each event and each malformed item what the ledger knows', async () => {

@@ -180,7 +180,7 @@ test('the halves of a refused batch hold its members, and none is left behind', 
   }
 })
 
-/** An item for `soc` in each state in which it waits, and two that are on their way. */
+/** An item for `soc` in each state in which it waits, and in each in which it is on its way. */
 async function inEachState(book: Book): Promise<Map<string, string>> {
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
   const placed = (kind: Gathering['kind'], n: number) => {
@@ -201,19 +201,21 @@ async function inEachState(book: Book): Promise<Map<string, string>> {
   for (const n of [1, 2]) await beginAttempt(book, refOf(n), 't1', lease)
   const retry = { outcome: 'retry', atMs: Date.now() + 9_000, counts: true } as const
   await settle(book, refOf(1), 't1', { ...retry, reason: 'unavailable' })
-  const names = ['queued', 'retrying', 'sending', 'group', 'digest', 'held', 'detail']
+  await takeIn(book, [routed({ uid: 'a/b/7' }, ['soc'])], { batchWaitMs: 1_000 })
+  await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(7)])
+  const names = ['queued', 'retrying', 'sending', 'group', 'digest', 'held', 'detail', 'batch']
   return new Map(names.map((name, n) => [name, refOf(n)]))
 }
 
 test.each(['queued', 'retrying', 'group', 'digest', 'held', 'detail'])(
-  'of too many that wait one that is %s is given up, and one that is being sent is not',
+  'of too many that wait one that is %s is given up, and one that is on its way is not',
   async (state) => {
     const book = await tests.book()
     const refs = await inEachState(book)
-    const asked = [refs.get('sending')!, refs.get(state)!]
-    expect(await overflowItems(book, asked, { sink: 'soc', keep: 7 })).toBe(0)
-    expect(await overflowItems(book, asked, { sink: 'soc', keep: 6 })).toBe(1)
-    expect(await overflowItems(book, [...refs.values()], { sink: 'soc', keep: 6 })).toBe(0)
+    const asked = ['sending', 'batch', state].map((name) => refs.get(name)!)
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 8 })).toBe(0)
+    expect(await overflowItems(book, asked, { sink: 'soc', keep: 7 })).toBe(1)
+    expect(await overflowItems(book, [...refs.values()], { sink: 'soc', keep: 7 })).toBe(0)
     const { letters } = await listDeadLetters(book, 'soc', { offset: 0, count: 9 })
     expect(letters.map(({ ref }) => ref)).toEqual([refs.get(state)])
     expect(letters[0]!.item).toMatchObject({ state: 'dead', atMs: undefined, heldFor: undefined })

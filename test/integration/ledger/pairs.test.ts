@@ -83,3 +83,19 @@ test('a pair that its destination never got, because it died or was discarded, i
   expect((await itemOf(book, 3)).state).toBe('queued')
   await expectConservation(book)
 })
+
+test('of very many sources the first twenty are named, each once, for as long as the pair is known', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await takeIn(
+    book,
+    Array.from({ length: 24 }, (_none, n) => leak(n + 2)),
+  )
+  await takeIn(book, [leak(2)], { feed: 'second' }) // one that is known, shown by another feed
+  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  const named = Array.from({ length: 20 }, (_none, n) => `combo${n + 1}`)
+  expect(first!.seenAgain).toEqual({ times: 24, sources: named })
+  const leftMs = await tests.redis.pttl(book.key('pair', pair.id))
+  expect(leftMs).toBeGreaterThan(pair.forMs - 60_000)
+  expect(leftMs).toBeLessThanOrEqual(pair.forMs)
+})

@@ -13,7 +13,7 @@ import {
   offBy,
   type PendingTallies,
 } from '../../../src/proof/pending-at.ts'
-import type { Item } from '../../../src/ledger/records.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { aSlackRig, uids, type SlackRig } from '../../support/gathering.ts'
 import {
   pastThisMillisecond,
@@ -257,6 +257,64 @@ describe('a reference dangles', () => {
       ].toSorted(),
     )
   })
+
+  /** Items for `soc`, by what became of them. */
+  async function inEveryState(): Promise<{ book: Book; refs: Map<string, string> }> {
+    const rig = await aSlackRig(tests)
+    const { book } = rig
+    const refOfOne = (name: string): string => `i:${book.digests.recordId(`a/b/${name}`)}:0:soc`
+    const alone = ['queued', 'retrying', 'delivered', 'dead', 'orphaned']
+    const inBatch = ['collected', 'batch']
+    const events = alone.map((name) => routed({ uid: `a/b/${name}` }))
+    const detailed = { ...rig.event({ uid: 'a/b/detail' }), wantsDetail: true }
+    await takeIn(book, [...events, detailed, rig.event({ uid: 'a/b/group' })])
+    const batched = inBatch.map((name) => routed({ uid: `a/b/${name}` }))
+    await takeIn(book, batched, { batchWaitMs: 60_000 })
+    await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOfOne('batch')])
+    await settle(book, refOfOne('delivered'), 'delivered')
+    await settle(book, refOfOne('dead'), 'dead')
+    await beginAttempt(book, refOfOne('retrying'), 't', 60_000)
+    const attempt = { ref: refOfOne('retrying'), token: 't', replica: 'r' }
+    await settleAttempt(book, attempt, { outcome: 'retry', atMs: Date.now() + 60_000 })
+    await holdOrphan(book, refOfOne('orphaned'))
+    const names = [...alone, ...inBatch, 'detail', 'group']
+    return { book, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
+  }
+
+  test.each([
+    ['due', ['batch', 'dead', 'delivered', 'group', 'orphaned']],
+    [
+      'orphans',
+      ['batch', 'collected', 'dead', 'delivered', 'detail', 'group', 'queued', 'retrying'],
+    ],
+    [
+      'dead',
+      ['batch', 'collected', 'delivered', 'detail', 'group', 'orphaned', 'queued', 'retrying'],
+    ],
+    ['collect', ['dead', 'delivered', 'detail', 'group']],
+  ])(
+    'where %s has an item that something else moves, or nothing any more',
+    async (place, wrong) => {
+      const { book, refs } = await inEveryState()
+      expect(await danglingIn(book)).toEqual([])
+      for (const [name, ref] of refs) {
+        const { firstSeenMs } = (await readRecord(book, book.digests.recordId(`a/b/${name}`)))!
+        if (place === 'orphans') await tests.redis.sadd(book.key(place, 'soc'), ref)
+        else await tests.redis.zadd(book.key(place, 'soc'), firstSeenMs, ref)
+      }
+      expect(await danglingIn(book)).toEqual(
+        wrong.map((name) => `${place} other_state ${refs.get(name)}`).toSorted(),
+      )
+    },
+  )
+
+  test.each(['due', 'orphans'])(
+    'but not what left %s after it was read there, and before it was looked at',
+    async (place) => {
+      const { book, refs } = await inEveryState()
+      expect(await book.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
+    },
+  )
 
   test('but not a letter whose story has expired', async () => {
     const book = await aBookWith(1)

@@ -98,6 +98,7 @@ describe('mistakes say what is wrong and what to write', () => {
     ['type=`paste`', 'wrong quotes; use double quotes'],
     ['type=two words', 'a bare value has no spaces and no quotes; put the value in double quotes'],
     ['type=a"b', 'a bare value has no spaces and no quotes'],
+    ['type=paste"', 'a bare value has no spaces and no quotes'],
     ['severity=high,critical', 'has no comma; write severity=~"high|critical" for any of several'],
     ['type="paste', 'the quote is not closed; end the value with a double quote'],
     ['type="paste\\"', 'the quote is not closed'],
