@@ -143,7 +143,7 @@ async function ask(
     sources,
     cacheFile,
     tell,
-  }: Omit<Learning, 'tell'> & { tell(index: number, rest: string): void },
+  }: Omit<Learning, 'tell'> & { tell: (index: number, rest: string) => void },
 ): Promise<void> {
   const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
   const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
