@@ -127,44 +127,6 @@ test('who makes work tells the other processes: they take it up without looking 
   expect(soc.received).toHaveLength(3)
 })
 
-test('the worst goes first, and one place in ten goes to what waits longest', async () => {
-  const { book } = await rig()
-  await bring(book, 'soc', 30, 'low')
-  await bring(book, 'soc', 30, 'critical')
-  const claimed: string[] = []
-  for (let i = 0; i < 4; i += 1) {
-    const { claims } = await claimDue(
-      book,
-      { owner: 'r', leaseMs: 60_000 },
-      { sink: 'soc', max: 10 },
-    )
-    claimed.push(
-      ...claims.map((claim) => (claim.kind === 'item' ? claim.members[0]!.severity : claim.kind)),
-    )
-  }
-  const lows = claimed.slice(0, 30).filter((severity) => severity === 'low')
-  expect(lows).toHaveLength(3)
-  expect(claimed.slice(30)).toEqual([
-    ...Array.from({ length: 3 }, () => 'critical'),
-    ...Array.from({ length: 7 }, () => 'low'),
-  ])
-})
-
-test('a claim keeps others away until its lease ends, and marks nothing', async () => {
-  const { book } = await rig()
-  await bring(book, 'soc', 2)
-  const asked = { sink: 'soc', max: 10 }
-  const dead = await claimDue(book, { owner: 'dead', leaseMs: 60_000 }, asked)
-  expect(dead.claims).toHaveLength(2)
-  const other = await claimDue(book, { owner: 'other', leaseMs: 60_000 }, asked)
-  expect(other).toMatchObject({ claims: [], left: 0 })
-  expect(other.nextInMs).toBeGreaterThan(50_000)
-  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
-  for (const { ref } of dead.claims) await makeDue(book, ref)
-  const taken = await claimDue(book, { owner: 'other', leaseMs: 60_000 }, asked)
-  expect(taken.claims).toMatchObject([{ mayBeRepeat: false }, { mayBeRepeat: false }])
-})
-
 test('of two configurations only the active one holds or takes back: nothing goes to and fro', async () => {
   const soc = aRehearsedSink('soc')
   const { book, with: under } = await rig()

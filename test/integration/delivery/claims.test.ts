@@ -1,0 +1,390 @@
+/** What a claim takes, keeps and gives back, on a real Redis. */
+import { expect, test } from 'vitest'
+import {
+  advanceClaims,
+  claimDue,
+  type Claim,
+  type ClaimAsked,
+  type Claimed,
+  type Round,
+} from '../../../src/delivery/claims.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import { makeDue, peekCollection, sealBatch, type Outcome } from '../../support/attempts.ts'
+import {
+  expectConservation,
+  pastThisMillisecond,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const leaseMs = 60_000
+
+/** Events `a/<severity>/<n>`, taken in together. */
+async function bring(
+  book: Book,
+  count: number,
+  severity = 'high',
+  page: { batchWaitMs?: number } = {},
+): Promise<string[]> {
+  const events = Array.from({ length: count }, (_, i) =>
+    routed({ uid: `a/${severity}/${i}`, severity }, ['soc']),
+  )
+  const accepted = await takeIn(book, events, page)
+  await pastThisMillisecond(tests.redis)
+  return accepted.status === 'committed' ? accepted.made.map(({ ref }) => ref) : []
+}
+
+function claim(book: Book, asked: Partial<ClaimAsked> = {}, owner = 'r1'): Promise<Claimed> {
+  return claimDue(book, { owner, leaseMs }, { sink: 'soc', max: 10, ...asked })
+}
+
+function advance(book: Book, round: Round, owner = 'r1', lease = leaseMs) {
+  return advanceClaims(book, { owner, leaseMs: lease, by: owner }, round)
+}
+
+async function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+  return (await advance(book, { settle: [{ ref, token, outcome }] })).settled[0]!
+}
+
+/** Opens and settles what is claimed, or made due. */
+async function attempt(book: Book, ref: string, outcome: Outcome, token = 't') {
+  await makeDue(book, ref)
+  await claim(book, { ref })
+  await advance(book, { begin: [{ ref, token }] })
+  return settle(book, ref, token, outcome)
+}
+
+function severitiesOf(claims: readonly Claim[]): string[] {
+  return claims.map((one) => (one.kind === 'item' ? one.members[0]!.severity : one.kind))
+}
+
+function uidsOf(claims: readonly Claim[]): string[] {
+  return claims.flatMap((one) => (one.kind === 'item' ? one.members.map(({ uid }) => uid) : []))
+}
+
+async function itemOf(book: Book, uid: string): Promise<Item> {
+  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+}
+
+async function frozen(book: Book, count: number, severity = 'high'): Promise<string> {
+  await bring(book, count, severity, { batchWaitMs: 1 })
+  const refs = (await peekCollection(book, 'soc', 100)).map(({ ref }) => ref)
+  return (await sealBatch(book, { sink: 'soc', destination: 'soc' }, refs))!
+}
+
+test('the worst goes first, and one place in ten goes to what waits longest, of whatever severity', async () => {
+  const book = await tests.book()
+  await bring(book, 2, 'low')
+  await bring(book, 3, 'info')
+  await bring(book, 30, 'medium')
+  await bring(book, 30, 'critical')
+  const places: Claim[] = []
+  for (let i = 0; i < 10; i += 1) places.push(...(await claim(book, { max: 4 })).claims)
+  const severities = severitiesOf(places)
+  const milderOf = (count: number): string[] =>
+    severities.slice(0, count).filter((one) => one !== 'critical')
+  expect(milderOf(8)).toEqual([])
+  expect(milderOf(12)).toEqual(['low'])
+  expect(milderOf(32)).toEqual(['low', 'low', 'info'])
+  expect(severities.filter((one) => one === 'critical')).toHaveLength(30)
+  expect(new Set(places.map(({ ref }) => ref)).size).toBe(40)
+})
+
+test('what all fits into one claim costs the longest waiting no turn, and comes in its order', async () => {
+  const book = await tests.book()
+  await bring(book, 2, 'low')
+  await bring(book, 8, 'critical')
+  const { claims, left } = await claim(book)
+  expect(severitiesOf(claims)).toEqual([
+    ...Array.from({ length: 8 }, () => 'critical'),
+    'low',
+    'low',
+  ])
+  expect(left).toBe(0)
+  await bring(book, 3, 'info')
+  await bring(book, 20, 'high')
+  expect(severitiesOf((await claim(book, { max: 9 })).claims)).not.toContain('info')
+  expect(severitiesOf((await claim(book, { max: 1 })).claims)).toEqual(['info'])
+})
+
+test('of what is as severe the longest waiting goes first', async () => {
+  const book = await tests.book()
+  for (const uid of ['z', 'm', 'a']) {
+    await takeIn(book, [routed({ uid })])
+    await pastThisMillisecond(tests.redis)
+  }
+  expect(uidsOf((await claim(book, { max: 2 })).claims)).toEqual(['z', 'm'])
+})
+
+test('where others have something worse, only that severity is taken, and the turn of the longest waiting', async () => {
+  const book = await tests.book()
+  await bring(book, 5, 'low')
+  await bring(book, 2, 'high')
+  await bring(book, 1, 'critical')
+  const first = await claim(book, { max: 5, leastRank: 4 })
+  expect(severitiesOf(first.claims)).toEqual(['critical', 'high', 'high'])
+  expect(first).toMatchObject({ left: 5, topRank: 2 })
+  expect(severitiesOf((await claim(book, { max: 5, leastRank: 4 })).claims)).toEqual(['low'])
+})
+
+test('a claim keeps others away until its lease ends, and marks nothing', async () => {
+  const book = await tests.book()
+  await bring(book, 2)
+  const dead = await claim(book, {}, 'dead')
+  expect(dead.claims).toHaveLength(2)
+  const other = await claim(book, {}, 'other')
+  expect(other).toMatchObject({ claims: [], left: 0, topRank: undefined })
+  expect(other.nextInMs).toBeGreaterThan(50_000)
+  expect(other.nextInMs).toBeLessThanOrEqual(leaseMs)
+  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
+  await advance(book, { renew: dead.claims.map(({ ref }) => ref) }, 'dead', 0)
+  await pastThisMillisecond(tests.redis)
+  const taken = await claim(book, {}, 'other')
+  expect(taken.claims).toMatchObject([{ mayBeRepeat: false }, { mayBeRepeat: false }])
+})
+
+test('a lease that is renewed lasts, and who lost it or sees it settled is told', async () => {
+  const book = await tests.book()
+  const [kept, lost, gone] = (await bring(book, 3)) as [string, string, string]
+  await claim(book)
+  await makeDue(book, lost)
+  await claim(book, {}, 'other')
+  await advance(book, { begin: [{ ref: gone, token: 't' }] })
+  await settle(book, gone, 't', { outcome: 'delivered' })
+  expect((await advance(book, { renew: [kept, lost, gone] }, 'r1', 3_600_000)).lost).toEqual([
+    lost,
+    gone,
+  ])
+  await advance(book, { back: [{ ref: lost, rank: 4 }] }, 'other')
+  await claim(book, {}, 'other')
+  await advance(book, { renew: [lost] }, 'other', 3_600_000)
+  expect((await claim(book)).nextInMs).toBeGreaterThan(3_500_000)
+  expect(await book.redis.zscore(book.key('due', 'soc'), gone)).toBeNull()
+})
+
+test('what is given back keeps its place among its like, or waits as long as it was put off', async () => {
+  const book = await tests.book()
+  await bring(book, 3, 'low')
+  await bring(book, 1, 'critical')
+  const { claims } = await claim(book)
+  const [worst, ...low] = claims
+  await bring(book, 1, 'high')
+  const putOff = { ...low[2]!, inMs: 1_800_000.5 }
+  await advance(book, { back: [low[1]!, worst!, low[0]!, putOff].map(asBack) })
+  const again = await claim(book, {}, 'other')
+  expect(severitiesOf(again.claims)).toEqual(['critical', 'high', 'low', 'low'])
+  expect(again.claims.slice(2).map(({ ref }) => ref)).toEqual(low.slice(0, 2).map(({ ref }) => ref))
+  const dueMs = Number(await book.redis.zscore(book.key('due', 'soc'), low[2]!.ref))
+  expect(Math.abs(dueMs - Date.now() - 1_800_000)).toBeLessThan(60_000)
+})
+
+function asBack({ ref, rank, ...rest }: Claim & { inMs?: number }): {
+  ref: string
+  rank: number
+  inMs?: number
+} {
+  return { ref, rank, ...('inMs' in rest && { inMs: rest.inMs }) }
+}
+
+test('who lost a claim neither opens nor gives back what another one holds', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await bring(book, 1)
+  await claim(book, {}, 'slow')
+  await makeDue(book, ref)
+  await claim(book, {}, 'other')
+  const tried = { begin: [{ ref, token: 't' }], back: [{ ref, rank: 4 }] }
+  expect((await advance(book, tried, 'slow')).begun).toEqual([undefined])
+  expect((await claim(book, {}, 'third')).claims).toEqual([])
+  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
+  expect((await advance(book, { begin: [{ ref, token: 't' }] }, 'other')).begun).toEqual([
+    { attempt: 1, mayBeRepeat: false },
+  ])
+  expect((await claim(book, {}, 'third')).claims).toEqual([])
+})
+
+test('one answer carries a megabyte of events, and never less than one message', async () => {
+  const book = await tests.book()
+  await bring(book, 4)
+  for (let i = 0; i < 4; i += 1) {
+    const name = book.key('pay', book.digests.recordId(`a/high/${i}`))
+    const payload = JSON.parse((await book.redis.get(name))!) as object
+    await book.redis.set(name, JSON.stringify({ ...payload, pad: 'x'.repeat(600_000) }))
+  }
+  const first = await claim(book)
+  expect(first.claims).toHaveLength(2)
+  expect(first.left).toBe(2)
+  expect((await claim(book)).claims).toHaveLength(2)
+})
+
+test('what nobody can send any more is due no longer: without its record, its batch or its members', async () => {
+  const book = await tests.book()
+  const [done = ''] = await bring(book, 1)
+  await attempt(book, done, { outcome: 'delivered' })
+  const refs = ['i:gone:0:soc', 'b:gone:soc', 'c:soc', done]
+  await book.redis.zadd(book.key('due', 'soc'), ...refs.flatMap((ref) => ['1', ref]))
+  expect(await claim(book)).toEqual({
+    claims: [],
+    left: 0,
+    topRank: undefined,
+    nextInMs: undefined,
+  })
+  expect(await book.redis.exists(book.key('due', 'soc'), book.key('ready', 'soc'))).toBe(0)
+})
+
+test('hundreds that are due by themselves are found some at a time, and none is passed over', async () => {
+  const book = await tests.book()
+  const refs = await bring(book, 450, 'low')
+  // their wait is over: half of them at the same time, the others one after the other
+  const startMs = Date.now() - 1_000
+  const times = refs.map((ref, i) => [String(i < 150 ? startMs + i : startMs + 500), ref])
+  await book.redis.del(book.key('ready', 'soc'))
+  await book.redis.hdel(book.key('readied'), 'soc')
+  await book.redis.zadd(book.key('due', 'soc'), ...times.flat())
+  const worst = refs[449]!
+  const found = new Set<string>()
+  const first = await claim(book, { max: 100 })
+  expect(first.claims.length + first.left).toBe(450) // 150, and all of one time
+  for (const { ref } of first.claims) found.add(ref)
+  for (let i = 0; i < 4; i += 1) {
+    for (const { ref } of (await claim(book, { max: 100 })).claims) found.add(ref)
+  }
+  expect(found.size).toBe(450)
+  expect(found).toContain(worst)
+})
+
+test('a claim looks at two hundred of what became due, and the next one at those after them', async () => {
+  const book = await tests.book()
+  const refs = await bring(book, 450, 'low')
+  const startMs = Date.now() - 1_000
+  await book.redis.del(book.key('ready', 'soc'))
+  await book.redis.hdel(book.key('readied'), 'soc')
+  const times = refs.flatMap((ref, i) => [String(startMs + i), ref])
+  await book.redis.zadd(book.key('due', 'soc'), ...times)
+  const seen: number[] = []
+  for (let i = 0; i < 3; i += 1) seen.push((await claim(book, { max: 1 })).left)
+  // twice as many while what is ready lags behind what is due: from where it was, and from the start
+  expect(seen).toEqual([199, 398, 447])
+})
+
+test('what holds its wait for a full event, or collects for a batch, is claimed as such', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])
+  await takeIn(book, [routed({ uid: 'a/b/2' })], { batchWaitMs: 1 })
+  const detail = `i:${book.digests.recordId('a/b/1')}:0:soc`
+  await makeDue(book, detail)
+  await makeDue(book, 'c:soc')
+  expect((await claim(book)).claims).toEqual([
+    { kind: 'collection', ref: 'c:soc', rank: 4 },
+    { kind: 'detail', ref: detail, rank: 2 },
+  ])
+})
+
+test('a batch is as severe as its worst member', async () => {
+  const book = await tests.book()
+  await bring(book, 1, 'critical', { batchWaitMs: 1 })
+  const batch = await frozen(book, 1, 'low')
+  await bring(book, 1, 'high')
+  const { claims } = await claim(book)
+  expect(claims.map(({ ref, rank }) => [ref === batch, rank])).toEqual([
+    [true, 5],
+    [false, 4],
+  ])
+  expect(claims[0]).toMatchObject({ kind: 'batch', destination: 'soc', total: 2, attempts: 0 })
+})
+
+test('an attempt that left no process is none: it is due again at once, unmarked', async () => {
+  const book = await tests.book()
+  const [single = ''] = await bring(book, 1, 'low')
+  const batch = await frozen(book, 2)
+  for (const ref of [single, batch]) {
+    expect(await attempt(book, ref, { outcome: 'unsent' })).toEqual({ status: 'settled' })
+  }
+  expect(await itemOf(book, 'a/low/0')).toMatchObject({ state: 'queued', attempts: 0, history: [] })
+  const again = await claim(book)
+  expect(again.claims.map(({ ref }) => ref)).toEqual([batch, single])
+  expect(again.claims).toMatchObject([
+    { attempts: 0, tries: 0, mayBeRepeat: false },
+    { attempts: 0, tries: 0, mayBeRepeat: false },
+  ])
+  for (const ref of [single, batch]) {
+    await attempt(book, ref, { outcome: 'retry', atMs: 1, counts: true })
+    await attempt(book, ref, { outcome: 'unsent' })
+  }
+  expect(await itemOf(book, 'a/low/0')).toMatchObject({ state: 'retrying', attempts: 1 })
+  expect((await claim(book)).claims).toMatchObject([
+    { attempts: 1, tries: 1, mayBeRepeat: false },
+    { attempts: 1, tries: 1, mayBeRepeat: false },
+  ])
+  await expectConservation(book)
+})
+
+test('the halves of a batch are messages of their own: as old, as severe, and their members in order', async () => {
+  const book = await tests.book()
+  const batch = await frozen(book, 3, 'critical')
+  const [whole] = (await claim(book)).claims
+  await attempt(book, batch, { outcome: 'retry', atMs: 1, answerLost: true, reason: 'timeout' })
+  const { halves } = await attempt(book, batch, { outcome: 'split', reason: 'invalid' }, 't2')
+  const { claims } = await claim(book)
+  if (whole?.kind !== 'batch') throw new Error('no batch')
+  expect(halves).toHaveLength(2)
+  expect(new Set(claims.map(({ ref }) => ref))).toEqual(new Set(halves))
+  const parts = halves!.map((ref) => claims.find((one) => one.ref === ref)!)
+  const about = { rank: 5, attempts: 0, tries: 0, createdAtMs: whole.createdAtMs }
+  expect(parts).toMatchObject([
+    { ...about, mayBeRepeat: true, destination: 'soc', members: whole.members.slice(0, 2) },
+    { ...about, mayBeRepeat: true, destination: 'soc', members: whole.members.slice(2) },
+  ])
+  expect(await book.redis.exists(book.key('batch', batch.split(':')[1]!))).toBe(0)
+  expect(await itemOf(book, 'a/critical/0')).toMatchObject({ state: 'batch' })
+  await expectConservation(book)
+})
+
+test('what became of a batch is told of each member: its attempts, their reasons and who made them', async () => {
+  const book = await tests.book()
+  const batch = await frozen(book, 2)
+  await attempt(book, batch, { outcome: 'retry', atMs: 1, answerLost: true, reason: 'timeout' })
+  await attempt(book, batch, { outcome: 'dead', reason: 'rejected', answer: 'HTTP 404' }, 't2')
+  for (const uid of ['a/high/0', 'a/high/1']) {
+    expect(await itemOf(book, uid)).toMatchObject({
+      state: 'dead',
+      attempts: 2,
+      repeatRisks: 1,
+      history: [
+        { number: 1, outcome: 'retry', reason: 'timeout', replica: 'r1' },
+        { number: 2, outcome: 'dead', reason: 'rejected', answer: 'HTTP 404' },
+      ],
+    })
+  }
+})
+
+test('a process that died while it sent leaves its attempt in the story, as one whose answer was lost', async () => {
+  const book = await tests.book()
+  const [ref = ''] = await bring(book, 1)
+  await claim(book, {}, 'dead')
+  await advance(book, { begin: [{ ref, token: 't1' }] }, 'dead')
+  await makeDue(book, ref)
+  const [taken] = (await claim(book)).claims
+  expect(taken).toMatchObject({ attempts: 1, tries: 0, mayBeRepeat: true })
+  const { begun } = await advance(book, { begin: [{ ref, token: 't2' }] })
+  expect(begun).toEqual([{ attempt: 2, mayBeRepeat: true }])
+  const { history, repeatRisks } = await itemOf(book, 'a/high/0')
+  expect(history).toMatchObject([{ number: 1, outcome: 'answer lost', reason: 'interrupted' }])
+  expect(repeatRisks).toBe(1)
+})
+
+test('what ended or went elsewhere between claim and send is not sent, and due no more', async () => {
+  const book = await tests.book()
+  const refs = await bring(book, 2)
+  await claim(book)
+  const record = book.key('rec', book.digests.recordId('a/high/0'))
+  const stored = JSON.parse((await book.redis.get(record))!) as { i: object[] }
+  const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'orphaned' }] }
+  await book.redis.set(record, JSON.stringify(held))
+  await book.redis.del(book.key('rec', book.digests.recordId('a/high/1')))
+  const begin = refs.map((ref) => ({ ref, token: 't' }))
+  expect((await advance(book, { begin })).begun).toEqual([undefined, undefined])
+  expect(await book.redis.exists(book.key('due', 'soc'), book.key('claims'))).toBe(0)
+})

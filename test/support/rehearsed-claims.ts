@@ -1,0 +1,259 @@
+/** What replicas hold of one book, noted beside it: claims must never say anything else. */
+import {
+  advanceClaims,
+  claimDue,
+  type Claim,
+  type Message,
+  type Outcome,
+} from '../../src/delivery/claims.ts'
+import { severityRank } from '../../src/events/severity.ts'
+import type { Book } from '../../src/ledger/book.ts'
+import { readItems } from '../../src/ledger/records.ts'
+import { beginAttempt, makeDue, settleAttempt } from './attempts.ts'
+
+/** Longer than any run. */
+export const leaseMs = 3_600_000
+
+interface OpenAttempt {
+  ref: string
+  token: string
+  members: string[]
+}
+
+/** What a replica holds, as the replica knows it. */
+interface InHand {
+  replica: string
+  claim: Claim
+  dueSinceMs: number
+}
+
+interface Lease {
+  owner: string
+  /** Nobody else has claimed it since. */
+  isOver: boolean
+}
+
+export class RehearsedClaims {
+  /** What must never happen: work in two hands, sends that may be repeats and do not say so, and the like. */
+  readonly faults: string[] = []
+  readonly #book: Book
+  readonly #attempts: OpenAttempt[] = []
+  #hands: InHand[] = []
+  /** By ref, also of claims whose answer was lost. */
+  readonly #leases = new Map<string, Lease>()
+  /** By ref: the ids in each of its messages. */
+  readonly #ids = new Map<string, string>()
+  /** By item id: sends of which nobody knows that they failed. */
+  readonly #risks = new Map<string, number>()
+  /** By sink, while something was left: places given, and those of them that something worse did not get. */
+  readonly #turns = new Map<string, { places: number; milder: number }>()
+  #tokens = 0
+
+  constructor(book: Book) {
+    this.#book = book
+  }
+
+  /** `isAnswerLost`: claimed twice, of which the replica knows the second. */
+  async claim(owner: string, sink: string, max: number, isAnswerLost: boolean): Promise<void> {
+    if (isAnswerLost) await this.#claimOnce(owner, sink, max)
+    const claimed = await this.#claimOnce(owner, sink, max)
+    const isNew = ({ replica, claim: { ref } }: InHand): boolean =>
+      replica !== owner || claimed.every((one) => one.claim.ref !== ref)
+    this.#hands = [...this.#hands.filter(isNew), ...claimed]
+  }
+
+  async #claimOnce(owner: string, sink: string, max: number): Promise<InHand[]> {
+    const dueSince = await this.#claimable(sink)
+    const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, { sink, max })
+    for (const { ref } of claims) {
+      if (!dueSince.has(ref)) this.faults.push(`${ref} was claimed by ${owner} and is not free`)
+      this.#leases.set(ref, { owner, isOver: false })
+    }
+    const over = [...(await this.#claimable(sink)).keys()]
+    if (over.length !== left) this.faults.push(`${left} are said to be left, ${over.length} are`)
+    const ranks = await Promise.all(over.map((ref) => this.#rankOf(ref)))
+    if (over.length > 0) this.#notePlaces(sink, max, claims, Math.max(...ranks))
+    return claims.map((claim) => ({
+      replica: owner,
+      claim,
+      dueSinceMs: dueSince.get(claim.ref) ?? 0,
+    }))
+  }
+
+  /** One place in ten is that of the longest waiting, the others are those of the worst. */
+  #notePlaces(sink: string, max: number, claims: readonly Claim[], worstLeft: number): void {
+    const { places, milder } = this.#turns.get(sink) ?? { places: 0, milder: 0 }
+    const went = claims.filter(({ rank }) => rank < worstLeft).length
+    const turns = { places: places + max, milder: milder + went }
+    this.#turns.set(sink, turns)
+    if (turns.milder > Math.floor(turns.places / 10)) {
+      this.faults.push(`of ${turns.places} places ${turns.milder} went to what is less severe`)
+    }
+  }
+
+  /** By ref: since when it is due, of what nobody holds. */
+  async #claimable(sink: string): Promise<Map<string, number>> {
+    const name = this.#book.key('due', sink)
+    const pairs = await this.#book.redis.zrangebyscore(name, '-inf', Date.now(), 'WITHSCORES')
+    const due = pairs.flatMap((ref, i) =>
+      i % 2 === 0 ? [[ref, Number(pairs[i + 1])] as const] : [],
+    )
+    return new Map(due.filter(([ref]) => this.#leases.get(ref)?.isOver !== false))
+  }
+
+  /** Of the worst that a ref stands for; what is still collected counts as high. */
+  async #rankOf(ref: string): Promise<number> {
+    if (ref.startsWith('c:')) return severityRank('high')
+    const batch = ref.startsWith('b:') ? await this.#batchOf(ref) : { m: [ref] }
+    const found = await readItems(this.#book, batch.m)
+    return Math.max(...found.map(({ item }) => severityRank(item.severity)))
+  }
+
+  async #batchOf(ref: string): Promise<{ n: number; m: string[] }> {
+    const text = await this.#book.redis.get(this.#book.key('batch', ref.split(':')[1] ?? ''))
+    return text === null ? { n: 0, m: [] } : (JSON.parse(text) as { n: number; m: string[] })
+  }
+
+  /** `through`: the book as the replica reaches it. */
+  async open(owner: string, place: number, through: Book): Promise<void> {
+    const hand = this.#pick(owner, place)
+    if (!hand) return
+    this.#hands.splice(this.#hands.indexOf(hand), 1)
+    const { claim } = hand
+    const { ref, rank } = claim
+    const holder = { owner, leaseMs, by: owner }
+    if (claim.kind !== 'item' && claim.kind !== 'batch') {
+      await advanceClaims(through, holder, { back: [{ ref, rank }] })
+      return
+    }
+    const before = await this.#attemptsOf(ref)
+    const token = this.#newToken()
+    const { begun } = await advanceClaims(through, holder, { begin: [{ ref, token }] })
+    const [opened] = begun
+    if (!opened) return
+    if (this.#leases.get(ref)?.owner !== owner) this.faults.push(`${ref} was opened by ${owner}`)
+    if (opened.attempt !== before + 1) this.faults.push(`${ref} counts ${opened.attempt} attempts`)
+    this.#leases.set(ref, { owner, isOver: false })
+    this.#noteSend({ ...claim, ...opened }, token)
+  }
+
+  #newToken(): string {
+    return `t${(this.#tokens += 1)}`
+  }
+
+  async #attemptsOf(ref: string): Promise<number> {
+    if (ref.startsWith('b:')) return (await this.#batchOf(ref)).n
+    return (await readItems(this.#book, [ref]))[0]?.item.attempts ?? 0
+  }
+
+  /** As somebody does who claims it after its lease, whatever its state. */
+  async beginAny(ref: string, through: Book): Promise<void> {
+    const token = this.#newToken()
+    const begun = await beginAttempt(through, ref, token, leaseMs)
+    if (begun.status !== 'send') return
+    this.#leases.set(ref, { owner: token, isOver: false })
+    this.#noteSend(begun, token)
+  }
+
+  #noteSend(
+    { ref, members: sent, mayBeRepeat }: Pick<Message, 'ref' | 'members' | 'mayBeRepeat'>,
+    token: string,
+  ): void {
+    const members = sent.map(({ id }) => id)
+    const wasLost = members.some((id) => (this.#risks.get(id) ?? 0) > 0)
+    if (wasLost && !mayBeRepeat) this.faults.push(`${ref} may be a repeat and does not say so`)
+    const known = this.#ids.get(ref) ?? String(members)
+    if (known !== String(members)) this.faults.push(`${ref} has other ids than before`)
+    this.#ids.set(ref, known)
+    for (const id of members) this.#risks.set(id, (this.#risks.get(id) ?? 0) + 1)
+    this.#attempts.push({ ref, token, members })
+  }
+
+  async settle(place: number, given: Outcome, through: Book): Promise<void> {
+    const { outcome, answerLost = false } = given
+    const least = outcome === 'split' ? 2 : 1
+    const fitting = this.#attempts.filter(({ members }) => members.length >= least)
+    const attempt = fitting[place % Math.max(1, fitting.length)]
+    if (!attempt) return
+    const { ref, members } = attempt
+    this.#attempts.splice(this.#attempts.indexOf(attempt), 1)
+    const before = await this.#attemptsOf(ref)
+    await settleAttempt(through, { ...attempt, replica: 'r1' }, given)
+    const fewer = before - (await this.#attemptsOf(ref))
+    const isUndone = outcome === 'unsent' && fewer === 1
+    if (ref.startsWith('i:') && fewer !== 0 && !isUndone) {
+      this.faults.push(`${ref} had ${before} attempts, and now ${fewer} fewer`)
+    }
+    if (outcome === 'delivered' || answerLost) return
+    for (const id of members) this.#risks.set(id, (this.#risks.get(id) ?? 0) - 1)
+  }
+
+  async renew(owner: string, through: Book): Promise<void> {
+    const refs = this.#handsOf(owner).map(({ claim: { ref } }) => ref)
+    const { lost } = await advanceClaims(through, { owner, leaseMs, by: owner }, { renew: refs })
+    const mine = refs.filter((ref) => this.#leases.get(ref)?.owner === owner)
+    const gone = refs.filter((ref) => !mine.includes(ref))
+    if (String(lost) !== String(gone))
+      this.faults.push(`lost: ${String(lost)}, not ${String(gone)}`)
+    for (const ref of mine) this.#leases.set(ref, { owner, isOver: false })
+  }
+
+  /** A lease ends: at its time, or because clocks jump. */
+  async expire(owner: string, place: number, isJump: boolean): Promise<void> {
+    const ref = this.#pick(owner, place)?.claim.ref
+    if (ref === undefined || this.#leases.get(ref)?.owner !== owner) return
+    if (isJump) await makeDue(this.#book, ref)
+    else await this.#end(ref, owner)
+  }
+
+  async #end(ref: string, owner: string): Promise<void> {
+    await advanceClaims(this.#book, { owner, leaseMs: 0, by: owner }, { renew: [ref] })
+    this.#leases.set(ref, { owner, isOver: true })
+  }
+
+  async expireAll(): Promise<void> {
+    for (const [ref, { owner }] of this.#leases) await this.#end(ref, owner)
+  }
+
+  /** As when a circuit opens: all that a replica has not begun. */
+  async giveBack(owner: string, inMs: number | undefined, through: Book): Promise<void> {
+    const given = this.#handsOf(owner)
+    this.#hands = this.#hands.filter((hand) => !given.includes(hand))
+    const mine = given.filter(({ claim: { ref } }) => this.#leases.get(ref)?.owner === owner)
+    const wait = inMs === undefined ? {} : { inMs }
+    const back = given.map(({ claim: { ref, rank } }) => ({ ref, rank, ...wait }))
+    await advanceClaims(through, { owner, leaseMs, by: owner }, { back })
+    for (const { claim, dueSinceMs } of mine) {
+      const { ref } = claim
+      const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
+      const isInTime =
+        inMs === undefined ? atMs === dueSinceMs : Math.abs(atMs - Date.now() - inMs) < 60_000
+      if (!isInTime) this.faults.push(`${ref}, given back for ${inMs} ms, is due at ${atMs}`)
+    }
+  }
+
+  /** Follows a step: what it took out of somebody's hands is nobody's any more, and a lease may be over. */
+  async follow(): Promise<void> {
+    const stored = await this.#book.redis.hgetall(this.#book.key('claims'))
+    for (const [ref, { owner }] of this.#leases) {
+      if (stored[ref]?.split(' ')[0] !== owner) this.#leases.delete(ref)
+      else {
+        const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
+        this.#leases.set(ref, { owner, isOver: atMs <= Date.now() })
+      }
+    }
+  }
+
+  #dueOf(ref: string): string {
+    return this.#book.key('due', ref.split(':').at(-1) ?? '')
+  }
+
+  #handsOf(owner: string): InHand[] {
+    return this.#hands.filter(({ replica }) => replica === owner)
+  }
+
+  #pick(owner: string, place: number): InHand | undefined {
+    const hands = this.#handsOf(owner)
+    return hands[place % Math.max(1, hands.length)]
+  }
+}
