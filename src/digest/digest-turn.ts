@@ -14,7 +14,7 @@ import {
 } from './digest-draft.ts'
 import { groupTurn, tellSuppressed } from './group-turn.ts'
 import { digestIdOf, type CollectingSink, type SinkDigest } from './placement.ts'
-import { closeSeal, messageIdOf, sealMembers } from './seal.ts'
+import { closeSeal, messageIdOf, rankOf, sealMembers } from './seal.ts'
 import { claimTurn, peekTurn, postpone, timerOf, type Turn } from './timers.ts'
 import type { TurnOptions } from './turn-options.ts'
 
@@ -101,7 +101,7 @@ async function tryDigest(options: TurnOptions, work: DigestWork): Promise<number
     })
     if (closed.status === 'again') return 'again'
     if (isLead && closed.ref !== '') {
-      await options.tell(book.account, [{ sink: turn.sink }])
+      await options.tell(book.account, [{ sink: turn.sink, rank: rankOf(about) }])
     }
   }
   return isSent ? 1 : 0

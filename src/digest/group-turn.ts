@@ -3,7 +3,7 @@ import { severityRank } from '../events/severity.ts'
 import { compareForDigest, createTally } from '../messages/summarise.ts'
 import type { Summary, SummaryKind } from '../messages/summary.ts'
 import { readMembers, type Member } from './read-members.ts'
-import { closeSeal, messageIdOf, sealedMembers, sealMembers } from './seal.ts'
+import { closeSeal, messageIdOf, rankOf, sealedMembers, sealMembers } from './seal.ts'
 import type { MessageAbout } from './sealed-message.ts'
 import { membersOf, type Turn } from './timers.ts'
 import type { TurnOptions } from './turn-options.ts'
@@ -47,8 +47,7 @@ async function tryTurn(options: TurnOptions, turns: Turn[]): Promise<number | 'a
   })
   if (closed.status === 'again') return 'again'
   if (!about || closed.ref === '') return 0
-  const rank = severityRank(about.summary.bySeverity[0]?.severity ?? 'high')
-  await options.tell(book.account, [{ sink: lead.sink, rank }])
+  await options.tell(book.account, [{ sink: lead.sink, rank: rankOf(about) }])
   return 1
 }
 

@@ -93,6 +93,11 @@ export function sealedMembers(book: Book, messageId: string): Promise<string[]> 
   return book.redis.zrange(book.key('sealed', messageId), '0', '-1')
 }
 
+/** By which a message is claimed: of its worst severity; where it has none, as what holds several items. */
+export function rankOf({ summary }: MessageAbout): number {
+  return severityRank(summary.bySeverity[0]?.severity ?? 'high')
+}
+
 export interface Closing {
   messageId: string
   /** How many members were sealed in this book. */
@@ -136,7 +141,7 @@ export async function closeSeal(
         about: JSON.stringify(message.about),
         total: message.about.summary.total,
         rr: message.about.repeatRisks,
-        rk: severityRank(message.about.summary.bySeverity[0]?.severity ?? 'high'),
+        rk: rankOf(message.about),
       },
     }),
   }

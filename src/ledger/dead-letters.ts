@@ -22,15 +22,16 @@ export async function listDeadLetters(
   sink: string,
   { offset, count }: { offset: number; count: number },
 ): Promise<DeadLetterPage> {
-  const name = book.key('dead', sink)
   const total = await countDeadLetters(book, sink)
-  const pairs = await book.redis.zrevrange(name, offset, offset + count - 1, 'WITHSCORES')
-  const letters: DeadLetter[] = []
-  for (let i = 0; i + 1 < pairs.length; i += 2) {
-    const letter = await readLetter(book, pairs[i] ?? '', Number(pairs[i + 1]))
-    if (letter) letters.push(letter)
-  }
-  return { total, letters }
+  const name = book.key('dead', sink)
+  const refs = await book.redis.zrevrange(name, offset, offset + count - 1)
+  const letters = await Promise.all(
+    refs.map((ref) => {
+      const [, recordId = '', index = ''] = ref.split(':')
+      return readLetter(book, recordId, index)
+    }),
+  )
+  return { total, letters: letters.filter((letter) => letter !== undefined) }
 }
 
 /** A letter ends with its record's story; those that did are forgotten here. */
@@ -45,22 +46,21 @@ export async function countDeadLetters(book: Book, sink: string): Promise<number
 /** undefined: no such letter in this book. `id` without the account. */
 export async function findDeadLetter(book: Book, id: string): Promise<DeadLetter | undefined> {
   const [recordId = '', index = ''] = id.split('.')
-  const record = await readRecord(book, recordId)
-  const item = record?.items[Number(index)]
-  if (!item || item.state !== 'dead') return undefined
-  return readLetter(book, `i:${recordId}:${index}:${item.sink}`, item.endedAtMs ?? 0)
+  return readLetter(book, recordId, index)
 }
 
+/** undefined where it is dead no more: its event may have come again since its record ended. */
 async function readLetter(
   book: Book,
-  ref: string,
-  diedAtMs: number,
+  recordId: string,
+  index: string,
 ): Promise<DeadLetter | undefined> {
-  const [, recordId = '', index = ''] = ref.split(':')
   const record = await readRecord(book, recordId)
   const item = record?.items[Number(index)]
-  if (!record || !item) return undefined
-  return { id: `${book.account}.${recordId}.${index}`, ref, diedAtMs, record, item }
+  if (!record || item?.state !== 'dead') return undefined
+  const ref = `i:${recordId}:${index}:${item.sink}`
+  const id = `${book.account}.${recordId}.${index}`
+  return { id, ref, diedAtMs: item.endedAtMs ?? 0, record, item }
 }
 
 /** `no_payload`: the retention has dropped what would be sent. `collect`: it waits for a batch. */

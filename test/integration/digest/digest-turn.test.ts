@@ -6,6 +6,7 @@ import { digestIdOf } from '../../../src/digest/placement.ts'
 import { claimTurn, dueTimers, peekTurn } from '../../../src/digest/timers.ts'
 import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import { createSchedule } from '../../../src/runtime/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
@@ -44,6 +45,22 @@ test('an empty digest comes too, unless it is not wanted', async () => {
   expect(await quiet.flush()).toBe(1)
 })
 
+test.each([
+  ['of nothing', [], 4],
+  ['of what is low', ['info', 'low'], 2],
+])('a digest %s is told of by the rank of its worst severity', async (_what, severities, rank) => {
+  const rig = await aDigestRig(given)
+  const told: unknown[] = []
+  await rig.show(
+    rig.books[0]!,
+    ...severities.map((severity) => ({ uid: `a/b/${severity}`, severity })),
+  )
+  rig.options.tell = async (account, work) => void told.push(account, ...work)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(told).toEqual(['a0', { sink: 'oncall', rank }])
+})
+
 test('what goes at once is listed as sent already and counted nowhere else', async () => {
   const rig = await aDigestRig(given)
   const [book] = rig.books
@@ -78,7 +95,95 @@ test('of hundreds that went at once a digest counts each once', async () => {
   await rig.show(rig.books[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
   rig.toMorning(1)
   await rig.flush()
-  expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySentTotal).toBe(130)
+  const { digest } = rig.oncall.received.at(-1)!.summary!
+  expect(digest!.alreadySentTotal).toBe(130)
+  expect(digest!.alreadySentBySeverity).toEqual([{ severity: 'critical', count: 130 }])
+  expect(digest!.alreadySent).toHaveLength(50)
+})
+
+test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, { uid: 'a/b/worst', severity: 'critical' })
+  const recordId = book!.digests.recordId('a/b/worst')
+  await given.redis.del(book!.key('pay', recordId))
+  const [item] = (await readRecord(book!, recordId))!.items
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySent).toEqual([
+    { severity: 'critical', type: 'stealer_log', uid: 'a/b/worst', sentAtMs: item!.endedAtMs },
+  ])
+})
+
+/** As if so much had happened to items of the sink meanwhile. */
+async function countIn(book: Book, counts: Record<string, number>): Promise<void> {
+  for (const [word, by] of Object.entries(counts)) {
+    await given.redis.hincrby(book.key('counters'), `s|oncall|${word}`, by)
+  }
+}
+
+test('what was kept back, died or was diverted counts once for all recipients, and since the digest before', async () => {
+  const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
+  for (const book of rig.books) await countIn(book, { suppressed: 3, dead: 1, diverted: 2 })
+  rig.toMorning(1)
+  await rig.flush()
+  await countIn(rig.books[0]!, { suppressed: 1, dead: 3, diverted: 5 })
+  rig.toMorning(2)
+  await rig.flush()
+  const [first, second] = [0, 1].map((at) => rig.oncall.received[2 * at]!)
+  expect(first!.summary!.digest).toMatchObject({ suppressed: 3, dead: 1, diverted: 2 })
+  expect(second!.summary!.digest).toMatchObject({ suppressed: 1, dead: 2, diverted: 3 })
+  expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
+})
+
+test.each([
+  ['{"suppressed":1,"dead":1}', { suppressed: 2, dead: 3, diverted: 0 }],
+  [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
+])('what an older version noted at the end of a window is read: %s', async (note, expected) => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await countIn(book!, { suppressed: 3, dead: 4, diverted: 5 })
+  const name = book!.key('gather', digestIdOf('oncall:0'))
+  if (note === undefined) await given.redis.hdel(name, 'note')
+  else await given.redis.hset(name, 'note', note)
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject(expected)
+})
+
+test.each([
+  [14, false],
+  [16, true],
+])(
+  'a digest that comes %i minutes after its time says that it is late: %s',
+  async (minutes, isLate) => {
+    const rig = await aDigestRig(given)
+    rig.toMorning(1)
+    rig.clock.aheadMs += minutes * 60_000
+    await rig.flush()
+    expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate })
+  },
+)
+
+test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, { uid: 'a/b/1' })
+  rig.oncall.next('timeout', 'ok')
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  const later = rig.event({ uid: 'a/b/2' }, { sinks: ['oncall:0'] })
+  const places = { 'oncall:0': later.items[0]!.gathering! }
+  await unsealMessage(book!, ref!, { books: [book!], staleMs: 0, batchWaitMs: undefined, places })
+  await rig.show(book!, { uid: 'a/b/2' })
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  const said = rig.oncall.received.map(({ summary, mayBeRepeat }) => [summary!.total, mayBeRepeat])
+  expect(said).toEqual([
+    [1, false],
+    [2, true],
+  ])
 })
 
 test('of what was to go at once only what was delivered counts as sent already', async () => {

@@ -84,11 +84,15 @@ describe('a group', () => {
     expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
   })
 
-  test('is claimed by the rank of its worst severity', async () => {
+  test('is told of and claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
+    const told: unknown[] = []
+    rig.options.tell = async (account, work) => void told.push(account, ...work)
     await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
     rig.clock.aheadMs = 11_000
-    const [ref] = await rig.seal()
+    expect(await rig.flush()).toBe(1)
+    expect(told).toEqual(['main', { sink: 'soc', rank: 3 }])
+    const [ref] = await given.redis.zrange(rig.book.key('due', 'soc'), '0', '-1')
     expect(await claimRef(rig.book, ref!, 'r')).toMatchObject({ kind: 'summary', rank: 3 })
   })
 
@@ -178,6 +182,21 @@ describe('a group', () => {
     expect(message!.members).toHaveLength(10)
     expect(message!.members[0]!.event.uid).toBe('paste/site/worst')
     expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(1001)
+  })
+
+  test('shows the worst first, of those the newest, and says of which route and labels it is', async () => {
+    const rig = await aRig()
+    const grouping = { route: 'night', labels: { type: 'paste' } }
+    for (const [n, severity] of ['low', 'high', 'low', 'high'].entries()) {
+      const event = rig.event({ uid: `a/b/${n}`, severity }, { grouping })
+      await takeIn(rig.book, [event], { requestedAtMs: 1_000 * n + 1 })
+    }
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const [message] = rig.soc.received
+    const shown = message!.members.map(({ event }) => event.uid)
+    expect(shown).toEqual(['a/b/3', 'a/b/1', 'a/b/2', 'a/b/0'])
+    expect(message!.summary).toMatchObject({ kind: 'group', total: 4, ...grouping })
   })
 
   test('of a blocked sink is looked at again after a while, not at every pass', async () => {

@@ -5,7 +5,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import { claimLead, findLead } from '../../../src/ledger/lead-book.ts'
 import { aDigestRig, dayMs, type DigestRig } from '../../support/digest-rig.ts'
 import { uids } from '../../support/gathering.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { redisForTests, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -52,6 +52,26 @@ test('when the account that led is gone, its digests go on where they were', asy
   const [digest] = next.oncall.received
   expect(digest!.summary!.total).toBe(3)
   expect(digest!.summary!.digest!.fromMs).toBe(sentMs)
+})
+
+test('who takes the lead over gets the digests of the one before, at their times, and nothing else of it', async () => {
+  const { rig, north, south } = await aScene()
+  const waiting = rig.event({ uid: 'a/b/group' }, { sinks: ['oncall:0'] })
+  const gathering = { ...waiting.items[0]!.gathering!, id: 'group1', kind: 'group' } as const
+  await takeIn(north, [{ ...waiting, items: [{ ...waiting.items[0]!, gathering }] }])
+  const id = digestIdOf('oncall:0')
+  const [timer, soonMs] = [`c:${id}:oncall`, Date.now() + 3_600_000]
+  await tests.redis.zadd(north.key('timers'), soonMs, timer)
+  const windowIn = (book: Book) =>
+    tests.redis.hmget(book.key('gather', id), 'kind', 'about', 'from', 'note')
+  for (const _again of [1, 2]) {
+    await claimLead({ redis: tests.redis, keys: rig.keys }, [south])
+    expect(await tests.redis.get(rig.keys.shared('lead'))).toBe(south.account)
+    const timers = await tests.redis.zrange(south.key('timers'), '0', '-1', 'WITHSCORES')
+    expect(timers).toEqual([timer, String(soonMs)])
+    expect(await windowIn(south)).toEqual(await windowIn(north))
+    await tests.redis.set(rig.keys.shared('lead'), north.account) // as if it had been cut off before
+  }
 })
 
 test('commands look where the daemon does, and choose nobody', async () => {

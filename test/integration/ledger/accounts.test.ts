@@ -242,6 +242,13 @@ test.each([
   expect(likeness(fresh, { facts, feeds: [] })).toBe(expected)
 })
 
+test('accounts whose keys could not be read are told apart by their feeds', () => {
+  const facts = { baseUrl, feeds: ['brand'] }
+  expect(likeness({ baseUrl, feeds: ['staff'] }, { facts, feeds: ['people'] })).toBeUndefined()
+  const fresh = { baseUrl, feeds: ['brand', 'people', 'staff'] }
+  expect(likeness(fresh, { facts, feeds: ['people'] })).toBe('it has the same feeds: brand, people')
+})
+
 test('of an account that left before there was a registry the feeds tell', () => {
   const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
   expect(likeness(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
