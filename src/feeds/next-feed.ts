@@ -123,22 +123,17 @@ export function chooseNext(
     const dueMs = Math.max(freeMs, dueAt(feed, place, intervals))
     if (dueMs <= nowMs && !(overdue && overdue.sinceMs <= dueMs))
       overdue = { feed: feed.id, sinceMs: dueMs }
-    if (freeMs > nowMs) {
-      atMs = Math.min(atMs, freeMs)
-      continue
-    }
-    if (place.hasMore) {
-      const sinceMs = place.askedAtMs ?? -Infinity
-      if (!(more && more.sinceMs <= sinceMs)) more = { feed: feed.id, sinceMs }
-      continue
-    }
-    const readyMs = feed.everyMs === undefined ? readAt(place) + budget.floorMs : dueMs
+    const floorMs = feed.everyMs === undefined ? readAt(place) + budget.floorMs : dueMs
+    const readyMs = place.hasMore ? freeMs : Math.max(freeMs, floorMs)
     if (readyMs > nowMs) {
       atMs = Math.min(atMs, readyMs)
-      continue
+    } else if (place.hasMore) {
+      const sinceMs = place.askedAtMs ?? -Infinity
+      if (!(more && more.sinceMs <= sinceMs)) more = { feed: feed.id, sinceMs }
+    } else {
+      const index = indexOf(place, fleet, nowMs)
+      if (!(best && best.index >= index)) best = { feed: feed.id, index }
     }
-    const index = indexOf(place, fleet, nowMs)
-    if (!(best && best.index >= index)) best = { feed: feed.id, index }
   }
   if (overdue) return { feed: overdue.feed, why: 'overdue' }
   if (more) return { feed: more.feed, why: 'more' }

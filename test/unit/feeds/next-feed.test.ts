@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   chooseNext,
+  expectIntervals,
   halveShare,
   newFleet,
   newPlace,
@@ -10,6 +11,7 @@ import {
   shareAt,
   type Candidate,
   type FeedPlace,
+  type FleetPlace,
   type RuledFeed,
 } from '../../../src/feeds/next-feed.ts'
 
@@ -60,6 +62,16 @@ describe('which feed is read next', () => {
       candidate({ id: `after ${ago}` }, { hasMore: true, askedAtMs: nowMs - ago, readAtMs: 0 }),
     )
     expect(choose([second!, first!])).toEqual({ feed: 'after 2000', why: 'more' })
+    expect(choose([first!, second!])).toEqual({ feed: 'after 2000', why: 'more' })
+  })
+
+  test.each([
+    ['overdue', { readAtMs: undefined }],
+    ['more', { hasMore: true, askedAtMs: nowMs - 1_000 }],
+    ['rate', {}],
+  ])('of two that are alike the first goes first, where it is %s that decides', (why, place) => {
+    const alike = ['a', 'b'].map((id) => candidate({ id }, place))
+    expect(choose([...alike, ...crowd(20)])).toEqual({ feed: 'a', why })
   })
 
   test('no feed is read sooner than the floor, and then at once', () => {
@@ -92,6 +104,19 @@ describe('which feed is read next', () => {
     expect(choose([failing])).toEqual({ atMs: nowMs + 30_000 })
     expect(choose([failing, ...crowd(1)])).toMatchObject({ feed: 'quiet-0' })
     expect(choose([failing], nowMs + 30_000)).toEqual({ feed: 'failing', why: 'overdue' })
+    const over = { wait: { ...wait, untilMs: nowMs }, events: 50, watchedSeconds: 7_200 }
+    expect(choose([...crowd(20), candidate({ id: 'over' }, over)])).toMatchObject({ feed: 'over' })
+  })
+
+  test('feeds that wait leave their part of the budget to the others, until their time', () => {
+    const late = candidate({ id: 'late' }, { readAtMs: nowMs - 12_000 })
+    const waiting = (untilMs: number): Candidate[] =>
+      crowd(9).map(({ feed, place }) => ({
+        feed,
+        place: { ...place, wait: { untilMs, why: 'x' } },
+      }))
+    expect(choose([...waiting(nowMs + 1), late])).toEqual({ feed: 'late', why: 'overdue' })
+    expect(choose([...waiting(nowMs), late])).toEqual({ feed: 'late', why: 'rate' })
   })
 
   test('whatever is known of the feeds, one of them is chosen, or a later time', () => {
@@ -125,6 +150,29 @@ describe('which feed is read next', () => {
   })
 })
 
+describe('what feeds may expect', () => {
+  const feeds = (count: number, given: Partial<RuledFeed> = {}): RuledFeed[] =>
+    Array.from({ length: count }, (_none, at) => ({ id: `feed-${at}`, ...given }))
+  const fixed = { id: 'fixed', everyMs: 2_000 }
+
+  test.each([
+    ['a round of all, at the latest one and a half', feeds(30), 30_000, 45_000],
+    ['no less than the floor', feeds(1), 5_000, 5_000],
+    ['more where one with a fixed interval takes half', [fixed, ...feeds(30)], 60_000, 90_000],
+    ['a tenth where such take all', [fixed, fixed, ...feeds(3)], 30_000, 45_000],
+  ])('is %s', (_what, given, intervalMs, longestMs) => {
+    expect(expectIntervals(given, budget)).toMatchObject({ intervalMs, longestMs })
+  })
+
+  test('is what they state where the budget carries just that', () => {
+    const given = { perSecond: 1, floorMs: 1_000 }
+    const kept = [...feeds(2, { longestMs: 4_000 }), fixed]
+    expect(expectIntervals(kept, given)).toMatchObject({ areStatedKept: true, neededPerSecond: 1 })
+    const over = [...feeds(2, { longestMs: 3_999 }), fixed]
+    expect(expectIntervals(over, given)).toMatchObject({ areStatedKept: false })
+  })
+})
+
 describe('the rate of a feed', () => {
   const page = { newEvents: 0, urgentEvents: 0, hasMore: false, isBacklog: false }
 
@@ -154,10 +202,70 @@ describe('the rate of a feed', () => {
     notePage(place, fleet, { ...page, askedAtMs: 0 })
     notePage(place, fleet, { ...page, askedAtMs: 60_000, newEvents: 10, hasMore: true })
     expect(place).toMatchObject({ hasMore: true, readAtMs: 0, watchedSeconds: 0 })
+    expect(place.askedAtMs).toBe(60_000)
     notePage(place, fleet, { ...page, askedAtMs: 61_000, newEvents: 2 })
     expect(place).toMatchObject({ hasMore: false, readAtMs: 61_000, intervalMs: 61_000 })
     expect(fleet).toMatchObject({ events: 12, watchedSeconds: 61 })
   })
+
+  test('of which nothing is known is a thousand a week, and the mean of a lane that was watched', () => {
+    const week = 7 * 86_400
+    expect(rateOf(newPlace(), newFleet(0))).toBeCloseTo(1_000 / week, 12)
+    const quiet = { ...newPlace(), watchedSeconds: 300 } // as long as the mean counts for
+    expect(rateOf(quiet, newFleet(0))).toBeCloseTo(500 / week, 12)
+    const watched = { ...newFleet(0), watchedSeconds: 3_000 } // as long as what is usual counts for
+    expect(rateOf(newPlace(), watched)).toBeCloseTo(500 / week, 12)
+    expect(rateOf(newPlace(), { ...watched, events: 300 })).toBeCloseTo(0.05 + 500 / week, 10)
+  })
+
+  test('forgets over two hours, and that of a lane over twelve', () => {
+    const hourMs = 3_600_000
+    const place = { ...newPlace(), readAtMs: 0, events: 100, urgent: 50, intervalMs: hourMs }
+    notePage(place, newFleet(0), { ...page, askedAtMs: 2 * hourMs })
+    expect(place.events).toBeCloseTo(100 / Math.E, 10)
+    expect(place.urgent).toBeCloseTo(50 / Math.E, 10)
+    expect(place.watchedSeconds).toBeCloseTo(7_200 / Math.E, 10)
+    expect(place.intervalMs).toBeCloseTo(1.2 * hourMs, 5) // a fifth of what the last one adds
+    const known = { events: 100, watchedSeconds: 200, deviation: 300, expected: 400 }
+    const [fleet, back] = [0, 24 * hourMs].map((atMs) => ({ ...known, atMs })) as [
+      FleetPlace,
+      FleetPlace,
+    ]
+    const seen = { ...newPlace(), readAtMs: 12 * hourMs }
+    notePage({ ...seen }, fleet, { ...page, askedAtMs: 12 * hourMs })
+    for (const [name, value] of Object.entries(known))
+      expect(fleet[name as keyof typeof known]).toBeCloseTo(value / Math.E, 10)
+    expect(fleet.atMs).toBe(12 * hourMs)
+    notePage(seen, back, { ...page, askedAtMs: 11 * hourMs }) // by a clock that is behind
+    expect(back).toEqual({ ...known, atMs: 24 * hourMs })
+    expect(seen).toMatchObject({ watchedSeconds: 0, intervalMs: 0 })
+  })
+
+  test('a lane learns whether events come in bursts', () => {
+    const unevenness = (newEvents: (look: number) => number): number => {
+      const [place, fleet] = [newPlace(), newFleet(0)]
+      for (let look = 0; look < 600; look += 1)
+        notePage(place, fleet, { ...page, askedAtMs: look * 60_000, newEvents: newEvents(look) })
+      return fleet.deviation / fleet.expected
+    }
+    expect(unevenness(() => 1)).toBeLessThan(1)
+    expect(unevenness((look) => (look % 60 === 0 ? 60 : 0))).toBeGreaterThan(20)
+  })
+
+  test.each([
+    ['by chance', 0, 0, 1],
+    ['by chance, at the least', 0, 40, 1],
+    ['in bursts', 190, 40, 4],
+    ['in bursts, at the most', 1e6, 40, 20],
+  ])(
+    'where events come %s the mean counts for five minutes times %d',
+    (_how, deviation, expected, times) => {
+      const fleet = { ...newFleet(0), deviation, expected }
+      const seconds = 300 * times
+      const place = { ...newPlace(), watchedSeconds: seconds } // then half of the mean is left
+      expect(rateOf(place, fleet)).toBeCloseTo(rateOf(newPlace(), fleet) / 2, 12)
+    },
+  )
 
   test('the mean of the lane weighs more where events come in bursts', () => {
     const calm = newFleet(0)

@@ -4,6 +4,7 @@ import {
   createRescanBudget,
   leastPlan,
   planRescans,
+  rescanBounds,
   rungIntervals,
   rungWindows,
   type RescanPlan,
@@ -19,7 +20,15 @@ import { walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
 import type { Polled } from '../../../src/feeds/polled-feed.ts'
-import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
+import {
+  aCredentialFeed,
+  aFeed,
+  aFeedState,
+  anIdentifierFeed,
+  aTenantFeed,
+} from '../../support/feeds.ts'
+
+type PolledEvents = Polled<EventsFeedConfig>
 
 const nowMs = Date.UTC(2026, 10, 1)
 const minuteMs = 60_000
@@ -110,6 +119,26 @@ describe('a sweep of the whole window', () => {
     )
   })
 
+  test('reads below the start bound too, once it is known what stood there', () => {
+    const state = aState({ rescans: ladderRead(0, week) }, week)
+    const fromMs = nowMs - 7 * dayMs
+    expect(state.floorMs).toBeGreaterThan(fromMs)
+    const behind = { id: 'b', fromMs: fromMs - 1, toMs: state.floorMs }
+    const given = { ...state, walk: { ...state.walk!, behind } }
+    const read = { ...given, rescans: { ...given.rescans, snapshotOf: 'b' } }
+    expect(begun(week, read).walk.span).toEqual({ fromMs, toMs: nowMs })
+  })
+
+  test('counts for every window of the ladder that is no longer than its own', () => {
+    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const rungsOf = (spanMs: number): string[] =>
+      fieldsAtEnd({ ...walk, span: { fromMs: 0, toMs: spanMs } })
+        .map(([name]) => name)
+        .filter((name) => name.startsWith('rung:'))
+    expect(rungsOf(20 * minuteMs)).toEqual(['rung:0', 'rung:1'])
+    expect(rungsOf(20 * minuteMs - 1)).toEqual(['rung:0'])
+  })
+
   test('goes on as it began until it was read to its end, however long that takes', () => {
     const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const running = { ...walk, cursor: 'c1', startedAtMs: nowMs - 5 * hourMs }
@@ -182,6 +211,21 @@ describe('what a tail left behind it', () => {
   })
 })
 
+/** Requests a second of a feed that is read as the ladder says: each time the longest window that is due. */
+function readLadder(perWeek: number, stretch: number): number {
+  const windows = rungWindows(7 * dayMs)
+  const times = rungIntervals(windows, stretch)
+  const shortestMs = Math.min(...times.filter((everyMs) => everyMs !== undefined))
+  const looks = 2 ** windows.length
+  let pages = 0
+  for (let look = 1; look <= looks; look += 1) {
+    const isDue = (everyMs = Infinity): boolean => look % (everyMs / shortestMs) === 0
+    const windowMs = windows[times.findLastIndex(isDue)] ?? 0
+    pages += Math.max(1, Math.ceil((perWeek * windowMs) / (7 * dayMs) / 10))
+  }
+  return (pages * 1_000) / (looks * shortestMs)
+}
+
 describe('the ladder', () => {
   test('doubles its windows from ten minutes, and reads each after a quarter of its length', () => {
     const windows = rungWindows(7 * dayMs)
@@ -196,6 +240,8 @@ describe('the ladder', () => {
       (5 * minuteMs * 3) / 2,
       (10 * minuteMs * 3) / 2,
     ])
+    const last = rungIntervals(windows, 4_096) // the longest is read, however many feeds there are
+    expect(last.filter((everyMs) => everyMs !== undefined)).toEqual([(8 * windows.at(-1)!) / 4])
   })
 
   test('scans the longest window that is due, which counts for the shorter ones', () => {
@@ -232,6 +278,14 @@ describe('the ladder', () => {
     expect(sweepDueMs(week, { ...state, sweep })).toBeLessThanOrEqual(nowMs)
   })
 
+  test('is climbed by feeds of events, whichever events they show', () => {
+    const given = { sweep: { everyMs: undefined, backMs: 7 * dayMs } }
+    for (const one of [aFeed(given), aTenantFeed(given), anIdentifierFeed(given)]) {
+      const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, one as never)
+      expect(begun(one as never, state).place).toBe('recent')
+    }
+  })
+
   test('is not climbed by feeds whose pages cost quota or that take no times', () => {
     expect(next(aCredentialFeed() as never, aState())).toBeUndefined()
   })
@@ -251,10 +305,56 @@ describe('the ladder', () => {
     const matched = Array.from({ length: 60 }, () => ({ ...load, perWeek: 1, isMatched: true }))
     expect(planRescans(matched, 1)).toMatchObject({ stretch: 1, matchedEveryMs: 1_200_000 })
   })
+
+  test.each([
+    [1, 20_000],
+    [8, 1_000],
+    [60, 1_000],
+  ])('of %i feeds with %i events a week costs just what it may', (count, perWeek) => {
+    const load = { perWeek, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
+    const { stretch } = planRescans(
+      Array.from({ length: count }, () => load),
+      1,
+    )
+    expect(count * readLadder(perWeek, stretch)).toBeLessThanOrEqual(0.05)
+    expect(count * readLadder(perWeek, stretch / 1.05)).toBeGreaterThan(0.05)
+  })
+})
+
+describe('pages of a turn', () => {
+  const places = ['recent', 'long', 'sweep'] as const
+  const { walk } = begun(week, aState({ rescans: ladderRead(hourMs, week) }, week))
+
+  function placesOf(running: readonly (typeof places)[number][]): (string | undefined)[] {
+    const fresh = aState({ rescans: ladderRead(0, week) }, week)
+    const scans = running.map((place) => [place, { ...fresh[place], walk }] as const)
+    const sweep = { ...fresh.sweep, walk: { ...walk, startedAtMs: nowMs }, isDone: true }
+    const state = { ...fresh, sweep, ...Object.fromEntries(scans) }
+    return Array.from({ length: 8 }, (_none, page) => {
+      const next = nextRescan(week, state, { plan: leastPlan }, page)
+      return 'rescan' in next ? next.rescan.place : undefined
+    })
+  }
+
+  test('go to each scan that is on its way, every second one to the shortest', () => {
+    const four = ['recent', 'sweep', 'recent', 'long']
+    expect(placesOf(places)).toEqual([...four, ...four])
+  })
+
+  test.each(places)('all go to the %s scan where it is the only one', (place) => {
+    expect(new Set(placesOf([place]))).toEqual(new Set([place]))
+  })
 })
 
 describe('where the service filters by match time', () => {
   const matchedNowMs = nowMs + 5_000
+
+  test('the first window begins with what the tail left behind it', () => {
+    const state = aState({ newestMs: nowMs - hourMs }, week)
+    const behind = { id: 'b', fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
+    const { walk } = begun(week, { ...state, walk: { ...state.walk!, behind } }, { matchedNowMs })
+    expect(walk.span?.fromMs).toBe(nowMs - 2 * dayMs)
+  })
 
   test('closed windows follow each other with overlap, and end a minute before the service’s clock', () => {
     const state = aState({ newestMs: nowMs - hourMs }, week)
@@ -303,27 +403,120 @@ describe('where the service filters by match time', () => {
   })
 })
 
-test('the plan of one organization is made of its own feeds, whichever they turn out to be', () => {
+describe('the plan of an organization', () => {
   const [mine, other] = ['mine', 'other'].map((account) =>
     Array.from({ length: 60 }, (_, n) => aFeed({ ...week, account, name: `${account}-${n}` })),
-  ) as [Polled<EventsFeedConfig>[], Polled<EventsFeedConfig>[]]
-  let isOne = false
-  let asked = 0
-  const budget = createRescanBudget(
-    [...mine, ...other],
-    ({ account }) => {
-      asked += 1
-      return isOne ? 'one' : account
-    },
-    () => 1,
-  )
+  ) as [PolledEvents[], PolledEvents[]]
   const known = { perWeek: undefined, isMatched: false }
-  const alone = budget.plan(mine[0]!, known)
-  expect(budget.plan(other[0]!, { perWeek: 100_000, isMatched: false })).not.toEqual(alone)
-  expect(budget.plan(mine[0]!, known)).toEqual(alone)
-  asked = 0
-  isOne = true // both accounts are of one organization, as an answer of the service says
-  for (const one of [...mine, ...other]) budget.plan(one, known)
-  expect(budget.plan(mine[0]!, known).stretch).toBeGreaterThan(alone.stretch)
-  expect(asked).toBe(121) // each plan asks for its own feed alone
+
+  test('is made of its own feeds, whichever they turn out to be', () => {
+    let isOne = false
+    let asked = 0
+    const budget = createRescanBudget(
+      [...mine, ...other],
+      ({ account }) => {
+        asked += 1
+        return isOne ? 'one' : account
+      },
+      () => 1,
+    )
+    const alone = budget.plan(mine[0]!, known)
+    expect(budget.plan(other[0]!, { perWeek: 100_000, isMatched: false })).not.toEqual(alone)
+    expect(budget.plan(mine[0]!, known)).toEqual(alone)
+    asked = 0
+    isOne = true // both accounts are of one organization, as an answer of the service says
+    for (const one of [...mine, ...other]) budget.plan(one, known)
+    expect(budget.plan(mine[0]!, known).stretch).toBeGreaterThan(alone.stretch)
+    expect(asked).toBe(121) // each plan asks for its own feed alone
+  })
+
+  test('counts feeds of which nothing is known yet as usual ones that are read by the ladder', () => {
+    const budget = createRescanBudget(
+      mine,
+      ({ account }) => account,
+      () => 1,
+    )
+    const load = { perWeek: 1_000, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
+    expect(budget.plan(mine[0]!, known)).toEqual(
+      planRescans(
+        mine.map(() => load),
+        1,
+      ),
+    )
+  })
+
+  test('leaves out feeds that are not read again, and those that cost quota', () => {
+    const others = [
+      aFeed({ account: 'mine', name: 'once', sweep: undefined }),
+      aCredentialFeed({ account: 'mine', sweep: week.sweep }),
+    ]
+    const budget = createRescanBudget(
+      [...mine, ...others],
+      ({ account }) => account,
+      () => 1,
+    )
+    const alone = createRescanBudget(
+      mine,
+      ({ account }) => account,
+      () => 1,
+    )
+    for (const one of others) budget.plan(one, { perWeek: 100_000, isMatched: false })
+    expect(budget.plan(mine[0]!, known)).toEqual(alone.plan(mine[0]!, known))
+  })
+
+  test('is made anew once what is known of one of its feeds has changed, or feeds have left it', () => {
+    const left = new Set<string>()
+    const budget = createRescanBudget(
+      mine,
+      ({ name }) => (left.has(name) ? 'new' : 'old'),
+      () => 1,
+    )
+    const [first, ...others] = mine as [PolledEvents, ...PolledEvents[]]
+    const before = budget.plan(first, known)
+    expect(budget.plan(first, { perWeek: 100_000, isMatched: false }).stretch).toBeGreaterThan(
+      before.stretch,
+    )
+    expect(budget.plan(first, { perWeek: 100_000, isMatched: true }).stretch).toBeLessThan(
+      before.stretch,
+    )
+    for (const one of others) {
+      left.add(one.name)
+      budget.plan(one, known)
+    }
+    expect(budget.plan(first, known)).toEqual(leastPlan)
+  })
+})
+
+describe('how late finds are found at most', () => {
+  const plan = { stretch: 3, wholeEveryMs: 2 * hourMs, matchedEveryMs: 5 * minuteMs }
+
+  test.each([
+    ['a feed that is not read again', aFeed({ sweep: undefined }), { plan }, undefined],
+    [
+      'one whose pages cost quota: with the whole window',
+      aCredentialFeed({ sweep: week.sweep }),
+      { plan },
+      { soonMs: 2 * hourMs, wholeMs: 2 * hourMs },
+    ],
+    [
+      'one that is read by ladder: with the shortest window that is left',
+      week,
+      { plan },
+      { soonMs: 7.5 * minuteMs, wholeMs: 2 * hourMs },
+    ],
+    [
+      'one whose whole window is read more often than that',
+      aFeed({ sweep: { everyMs: minuteMs, backMs: 7 * dayMs } }),
+      { plan },
+      { soonMs: minuteMs, wholeMs: minuteMs },
+    ],
+    [
+      'one that is read by match time: with the next window, which ends a minute before now',
+      week,
+      { plan, matchedNowMs: nowMs },
+      { soonMs: 6 * minuteMs, wholeMs: 6 * minuteMs },
+    ],
+  ])('of %s', (_what, one, world, bounds) => {
+    expect(rescanBounds(one, world)).toEqual(bounds)
+  })
 })

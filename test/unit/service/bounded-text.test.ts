@@ -67,6 +67,7 @@ test.each(everyPieceSize)('of a string its first bytes are kept, in pieces of %i
   expect(kept('012345678é!')).toEqual({ a: '012345678é…', b: 'short' })
   expect(kept(String.raw`0123456\u00e9!`)).toEqual({ a: '0123456é…', b: 'short' })
   expect(kept(String.raw`012345678\"\"\\`)).toEqual({ a: '012345678"…', b: 'short' })
+  expect(kept(String.raw`\n`.repeat(20))).toEqual({ a: `${'\n'.repeat(5)}…`, b: 'short' })
   expect(kept(`${'x'.repeat(5_000)}\\"${'y'.repeat(5_000)}`)).toEqual({
     a: 'xxxxxxxxxx…',
     b: 'short',
@@ -81,6 +82,11 @@ describe('a page', () => {
     )
     expect(() => read(items(1_000, '1'), { pageSize: 100 })).not.toThrow()
     expect(() => read(items(1_001, '1'), { pageSize: 100 })).toThrow(/over 1000 items/)
+  })
+
+  test('may hold so many in each of its lists', () => {
+    const list = JSON.stringify(Array.from({ length: 100 }, () => 1))
+    expect(() => read(`{"items":${list},"more":${list}}`, { pageSize: 1 })).not.toThrow()
   })
 
   test('is counted by its items, not by what they contain', () => {

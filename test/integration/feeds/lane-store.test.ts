@@ -1,0 +1,73 @@
+/** What one replica knows of a lane, and the next one takes over. */
+import { expect, test } from 'vitest'
+import { feedId, loadLane, newLane, saveLane } from '../../../src/feeds/lane-store.ts'
+import { newPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const nowMs = Date.UTC(2026, 10, 1)
+const lane = { organization: 'seven', tier: 'search' }
+const wait = { untilMs: nowMs + 60_000, why: 'the service does not answer' }
+const place: FeedPlace = { ...newPlace(), readAtMs: nowMs, failures: 3, wait, events: 7 }
+const state = {
+  fleet: { events: 7, watchedSeconds: 60, deviation: 2, expected: 3, atMs: nowMs },
+  share: { value: 0.35, atMs: nowMs },
+  pauses: 2,
+  freeAtMs: nowMs + 1_000,
+}
+
+async function saved(generation = 4) {
+  const keys = tests.keys()
+  await saveLane(tests.redis, keys, lane, { state, places: new Map([['a/b', place]]), generation })
+  return {
+    keys,
+    name: keys.shared('lane', 'seven', 'search'),
+    load: (as: number | undefined) =>
+      loadLane(tests.redis, keys, lane, { generation: as, nowMs: nowMs + 5_000 }),
+  }
+}
+
+test('what was noted is read as it was, by its own configuration and by who only looks', async () => {
+  const { load } = await saved()
+  for (const generation of [4, undefined]) {
+    expect(await load(generation)).toEqual({ state, places: new Map([['a/b', place]]) })
+  }
+})
+
+test('another configuration takes over what is known of a feed, and not that it waits', async () => {
+  const { load } = await saved()
+  const known = { ...place, wait: undefined, failures: 0 }
+  expect((await load(5)).places.get('a/b')).toEqual(known)
+})
+
+test('a lane that nobody has noted begins anew, with the pauses that its tier has had', async () => {
+  const keys = tests.keys()
+  const load = () => loadLane(tests.redis, keys, lane, { generation: 1, nowMs })
+  expect(await load()).toEqual(newLane(nowMs))
+  expect(newLane(nowMs).state).toMatchObject({ pauses: 0, freeAtMs: 0, share: undefined })
+  await tests.redis.hset(keys.shared('limit', 'seven', 'search'), 'pauses', 4)
+  expect((await load()).state.pauses).toBe(4)
+})
+
+test('what cannot be read counts as lost, and what a newer version left out as unknown', async () => {
+  const { load, name } = await saved()
+  await tests.redis.hset(name, { '': '{"pauses":', 'a/b': 'no', 'a/c': '{"events":5}' })
+  const { state: read, places } = await load(4)
+  expect(read).toEqual({ ...newLane(nowMs + 5_000).state })
+  expect(places.get('a/b')).toEqual(newPlace())
+  expect(places.get('a/c')).toEqual({ ...newPlace(), events: 5 })
+})
+
+test('only what has changed is written, and a lane that nobody reads is forgotten after a week', async () => {
+  const { keys, name, load } = await saved()
+  const places = new Map([['a/c', newPlace()]])
+  await saveLane(tests.redis, keys, lane, { state, places, generation: 4 })
+  expect([...(await load(4)).places.keys()].toSorted()).toEqual(['a/b', 'a/c'])
+  const leftMs = await tests.redis.pttl(name)
+  expect(leftMs).toBeGreaterThan(7 * 86_400_000 - 60_000)
+  expect(leftMs).toBeLessThanOrEqual(7 * 86_400_000)
+})
+
+test('feeds of two accounts that have the same name are told apart', () => {
+  expect(feedId({ account: 'a', name: 'brand' })).not.toBe(feedId({ account: 'b', name: 'brand' }))
+})

@@ -1,0 +1,236 @@
+/** What is asked for after a request that failed, and against which limit each request counts. */
+import { describe, expect, test } from 'vitest'
+import { fetchPage, type FetchedPage } from '../../../src/feeds/fetch-page.ts'
+import { typeOf } from '../../../src/feeds/feed-types.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
+import type { RescanPlace } from '../../../src/feeds/rescan.ts'
+import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
+import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import type { ServiceClient } from '../../../src/service/client.ts'
+import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
+import { scraped } from '../../support/feed-rig.ts'
+import {
+  aCredentialFeed,
+  aFeed,
+  aFeedState,
+  aLegacySearch,
+  anEventSearch,
+  anIdentifierFeed,
+  aTenantCredentialFeed,
+  aTenantFeed,
+} from '../../support/feeds.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const dayMs = 86_400_000
+const feed = aFeed()
+
+function failure(reason: ServiceReason, given: { status?: number; fault?: 'too_large' } = {}) {
+  return new ServiceError(reason, `it failed: ${reason}`, given)
+}
+
+const refusal = failure('rejected', { status: 400 })
+const tooLarge = failure('contract', { fault: 'too_large' })
+
+interface Asked {
+  from: string | undefined
+  size: number
+}
+
+/** A service that fails so, one error after the other, and then has an empty page. */
+async function fetchWith(
+  errors: readonly unknown[],
+  given: {
+    of?: PolledFeed
+    walk: Walk
+    place?: RescanPlace
+    state?: Partial<FeedState>
+    isAborted?: boolean
+    /** Cursors that were refused in this turn before. */
+    refused?: number
+  },
+) {
+  const { of = feed, walk, place } = given
+  const asked: Asked[] = []
+  const left = [...errors]
+  const aborting = new AbortController()
+  const search = ({ body }: { body: Asked }): Promise<unknown> => {
+    asked.push({ from: body.from, size: body.size })
+    if (given.isAborted) aborting.abort()
+    if (left.length > 0) return Promise.reject(left.shift() as Error)
+    return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
+  }
+  const lines: string[] = []
+  const write = (line: string): void => void lines.push(line)
+  const metrics = createMetrics({ clock: systemClock })
+  const options = {
+    client: () => ({ searchGroupEvents: search }) as unknown as ServiceClient,
+    clock: systemClock,
+    logger: createLogger({ destination: { write } }),
+    metrics,
+  } as unknown as PollerOptions
+  const turn: PollTurn = {
+    feed: of,
+    kind: place ? 'sweep' : 'feed',
+    signal: aborting.signal,
+    dueSinceMs: nowMs,
+    shortPages: createShortPages(),
+    short: { askedAtMs: undefined },
+    refusals: { count: given.refused ?? 0 },
+  }
+  const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, walk } }
+  const state = aFeedState({ nowMs, walk, newestMs: nowMs, ...scan, ...given.state })
+  const fetched = await fetchPage(options, turn, state, { walk, place }).catch(
+    (error: unknown) => error,
+  )
+  return { asked, fetched: fetched as FetchedPage, lines, metrics }
+}
+
+const tail: Walk = { ...walkFor(feed, aFeedState({ nowMs: nowMs - dayMs })), cursor: 'c1' }
+const rescan: Walk = {
+  ...beginRescan(feed, aFeedState({ nowMs }), {
+    span: { fromMs: nowMs - dayMs, toMs: nowMs },
+    notes: { kind: 'rung', rung: 1, lateBeforeMs: null },
+  }),
+  cursor: 'c1',
+}
+
+describe('a cursor that the service refuses', () => {
+  test.each([
+    ['with a status that refuses requests', refusal],
+    ['as one that leads round in a circle', failure('invalid')],
+  ])('%s is followed by a walk without it', async (_how, error) => {
+    const { asked, fetched, lines, metrics } = await fetchWith([error], { walk: tail })
+    expect(asked.map(({ from }) => from)).toEqual(['c1', undefined])
+    expect(fetched).toMatchObject({ walk: { reason: 'cursor_refused', cursor: null }, passed: [] })
+    expect(fetched.walk.span?.fromMs).toBe(nowMs - 600_000)
+    expect(lines.join()).toContain('a new walk begins; what lies behind it is read again')
+    const resets = 'feed_cursor_resets_total{feed="brand",reason="cursor_refused"}'
+    expect(await scraped(metrics, resets)).toBe(1)
+  })
+
+  test('ends the turn after three: such a service takes none of its cursors', async () => {
+    expect((await fetchWith([refusal], { walk: tail, refused: 2 })).asked).toHaveLength(2)
+    const { asked, fetched } = await fetchWith([refusal], { walk: tail, refused: 3 })
+    expect(asked).toHaveLength(1)
+    expect(fetched).toBe(refusal)
+  })
+
+  test('is left by a rescan, which reads its window again in the same request', async () => {
+    const small = { usual: 10, left: 4 }
+    const walk = { ...rescan, small, body: { ...rescan.body, size: 1 } }
+    const { asked, fetched } = await fetchWith([refusal], { walk, place: 'recent' })
+    expect(asked).toEqual([
+      { from: 'c1', size: 1 },
+      { from: undefined, size: 1 },
+    ])
+    expect(fetched.walk).toMatchObject({ span: rescan.span, notes: rescan.notes })
+    expect(fetched.walk).not.toHaveProperty('small')
+  })
+})
+
+test.each([
+  ['a request without a cursor', refusal, { ...tail, cursor: null }],
+  ['a service that is down', failure('unavailable', { status: 503 }), tail],
+  ['a key that is refused', failure('auth', { status: 403 }), tail],
+  ['a limit', failure('rate_limited', { status: 429 }), tail],
+  ['an answer that makes no sense', failure('contract'), tail],
+  ['a gateway that gives up on the smallest page', failure('unavailable', { status: 504 }), tail],
+  ['a mistake in the program', new TypeError('no'), tail],
+])('%s ends the turn: another request would fare no better', async (_what, error, walk) => {
+  const { asked, fetched } = await fetchWith([error], { walk })
+  expect(asked).toHaveLength(1)
+  expect(fetched).toBe(error)
+})
+
+test('after a stop nothing more is asked', async () => {
+  const { asked, fetched } = await fetchWith([refusal], { walk: tail, isAborted: true })
+  expect(asked).toHaveLength(1)
+  expect(fetched).toBe(refusal)
+})
+
+describe('a page that is too large', () => {
+  test('is asked for item by item at the same cursor, and is no new walk', async () => {
+    const { asked, fetched, lines } = await fetchWith([tooLarge], { walk: tail })
+    expect(asked).toEqual([
+      { from: 'c1', size: 10 },
+      { from: 'c1', size: 1 },
+    ])
+    expect(fetched).toMatchObject({ walk: { small: { usual: 10, left: 10 } }, passed: [] })
+    expect(lines).toEqual([])
+  })
+
+  test('is passed by where one item is too much, and named with its request', async () => {
+    const { asked, fetched } = await fetchWith([tooLarge, tooLarge], { walk: tail })
+    expect(asked).toHaveLength(3)
+    expect(asked[2]).toEqual({ from: undefined, size: 10 })
+    expect(fetched.walk).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs } })
+    expect(fetched.passed).toEqual([
+      {
+        request: expect.objectContaining({ from: 'c1', size: 1, order: 'asc' }),
+        problem: 'a page was not read: it failed: contract',
+      },
+    ])
+  })
+
+  test('is passed by once a turn: the next that is too large ends it', async () => {
+    const errors = [tooLarge, tooLarge, tooLarge, tooLarge]
+    const { asked, fetched } = await fetchWith(errors, { walk: tail })
+    expect(asked.map(({ size }) => size)).toEqual([10, 1, 10, 1])
+    expect(fetched).toBe(tooLarge)
+  })
+
+  test('of a rescan stays where it is', async () => {
+    const { asked, fetched } = await fetchWith([tooLarge, tooLarge], {
+      walk: rescan,
+      place: 'long',
+    })
+    expect(asked.map(({ size }) => size)).toEqual([10, 1])
+    expect(fetched).toBe(tooLarge)
+  })
+})
+
+test('a walk is said to be new where it takes the place of another, and not where it goes on', async () => {
+  const changed: Walk = { ...tail, cursor: null, reason: 'configuration_changed' }
+  const said = async (walk: Walk, state: Partial<FeedState>, of = feed): Promise<string> =>
+    (await fetchWith([], { walk, state, of })).lines.join()
+  expect(await said(changed, { walk: tail })).toContain('a new walk begins')
+  expect(await said(changed, { walk: changed })).toBe('')
+  expect(await said({ ...changed, startedAtMs: nowMs }, { walk: changed })).toContain('new walk')
+  for (const reason of ['first', 'again'] as const)
+    expect(await said({ ...changed, reason }, { walk: undefined })).toBe('')
+  const alone = aFeed({ sweep: undefined })
+  expect(await said(changed, { walk: tail }, alone)).not.toContain('read again')
+})
+
+test.each([
+  [aFeed(), 'searchGroupEvents', { groupId: 1042 }],
+  [aTenantFeed(), 'searchTenantEvents', {}],
+  [anIdentifierFeed(), 'searchIdentifierEvents', { identifier: 77 }],
+  [anEventSearch(), 'searchEvents', {}],
+  [aLegacySearch(), 'legacySearch', { from: 'c1' }],
+  [aCredentialFeed(), 'credentialFeed', { identifier: 77 }],
+  [aTenantCredentialFeed(), 'tenantCredentials', {}],
+] as const)(
+  'pages of %o count against the limit that its configuration names',
+  async (given, operation, about) => {
+    const of = { ...given, tier: 'basic' } as PolledFeed
+    const requests: Record<string, unknown>[] = []
+    const names: (string | symbol)[] = []
+    const answer = (request: Record<string, unknown>): Promise<unknown> => {
+      requests.push(request)
+      return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
+    }
+    const client = new Proxy({}, { get: (_none, name) => (names.push(name), answer) })
+    const walk = { ...walkFor(of, aFeedState({ nowMs })), cursor: 'c1' }
+    const { signal } = new AbortController()
+    const turn = { kind: 'feed', name: of.name, dueSinceMs: nowMs } as const
+    await typeOf(of).fetch(of, { client: client as ServiceClient, walk, turn, signal, nowMs })
+    expect(names).toEqual([operation])
+    expect(requests).toEqual([expect.objectContaining({ tier: 'basic', turn, signal, ...about })])
+  },
+)

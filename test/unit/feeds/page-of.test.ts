@@ -1,0 +1,287 @@
+/** What a fetched page means: where its walk stands, and how people hear of what it shows. */
+import { describe, expect, test } from 'vitest'
+import type { FetchedPage } from '../../../src/feeds/fetch-page.ts'
+import { pageOf } from '../../../src/feeds/page-of.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
+import type { RescanNotes, RescanPlace } from '../../../src/feeds/rescan.ts'
+import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
+import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
+
+const nowMs = Date.UTC(2026, 10, 1)
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const feed = aFeed({ labels: { team: 'red' } })
+const begun = aFeedState({ nowMs: nowMs - dayMs, floorMs: nowMs - dayMs })
+const tail: Walk = { ...walkFor(feed, begun), cursor: 'c1' }
+
+function rescanOf(notes: Partial<RescanNotes>): Walk {
+  const span = { fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
+  const known = { kind: 'rung', lateBeforeMs: nowMs - hourMs, ...notes }
+  return { ...beginRescan(feed, aFeedState({ nowMs }), { span, notes: known }), cursor: 'c1' }
+}
+
+let uids = 0
+
+function item(agoMs = hourMs): unknown {
+  uids += 1
+  const [at, later] = [nowMs - agoMs, nowMs - agoMs + 1].map((ms) => new Date(ms).toISOString())
+  return {
+    metadata: { uid: `paste/x/${uids}`, estimated_created_at: at, matched_at: later },
+  }
+}
+
+const items = (count: number): unknown[] => Array.from({ length: count }, () => item())
+
+interface Shown {
+  of?: PolledFeed
+  walk?: Walk
+  place?: RescanPlace
+  state?: Partial<FeedState>
+  passed?: FetchedPage['passed']
+  turn?: Pick<PollTurn, 'shortPages' | 'short'>
+  requestedAtMs?: number
+}
+
+function aTurn(): Pick<PollTurn, 'shortPages' | 'short'> {
+  return { shortPages: createShortPages(), short: { askedAtMs: undefined } }
+}
+
+/** A page of a feed that was read to its end before, unless `state` says otherwise. */
+function shown(page: { items: unknown[]; next?: string | null }, given: Shown = {}) {
+  const { of = feed, walk = tail, place, passed = [], turn = aTurn() } = given
+  const told: { isBacklog: boolean; isFresh: boolean }[] = []
+  const options = {
+    generation: () => 3,
+    plan: (_event: unknown, _feed: unknown, about: (typeof told)[number]) => {
+      told.push(about)
+      return { decisions: [], items: [] }
+    },
+  } as unknown as PollerOptions
+  const state = aFeedState({
+    nowMs,
+    walk: tail,
+    sequence: 5,
+    recent: { ...aFeedState({ nowMs }).recent, sequence: 8 },
+    lastCaughtUpMs: nowMs - hourMs,
+    newestMs: nowMs - hourMs,
+    ...given.state,
+  })
+  const { requestedAtMs = nowMs } = given
+  const fetched = { page: { next: null, ...page }, requestedAtMs, walk, passed } as FetchedPage
+  const asked = { ...turn, feed: of } as PollTurn
+  return { ...pageOf(options, asked, { state, fetched, aheadMs: 250, place }), told }
+}
+
+test('a page says whose it is, behind which fence, and when it was asked for by the clock of Redis', () => {
+  expect(shown({ items: [] }).page).toMatchObject({
+    feed: 'brand',
+    labels: { team: 'red' },
+    sequence: 5,
+    generation: 3,
+    requestedAtMs: nowMs + 250,
+    rescan: undefined,
+  })
+  const { page } = shown({ items: [] }, { walk: rescanOf({}), place: 'recent' })
+  expect(page).toMatchObject({
+    sequence: 8,
+    rescan: { place: 'recent', lateBeforeMs: nowMs - hourMs, isSnapshot: false },
+  })
+  expect(page.rescan?.fieldsAtEnd).toContainEqual(['per_week', '0'])
+})
+
+describe('the walk', () => {
+  test.each([
+    ['goes on', { items: items(10), next: 'c2' }, { isCaughtUp: false, hasMore: true }],
+    ['ends without a cursor', { items: items(10) }, { isCaughtUp: true, hasMore: false }],
+    [
+      'stands, where it ends once all is known',
+      { items: items(10), next: 'c1' },
+      { isCaughtUp: false, hasMore: false, endsWhenKnown: true },
+    ],
+    [
+      'ends where it stands over nothing',
+      { items: [], next: 'c1' },
+      { isCaughtUp: true, hasMore: false, endsWhenKnown: true },
+    ],
+  ])('%s', (_how, given, expected) => {
+    const { page, hasMore } = shown(given)
+    expect({ ...page, hasMore }).toMatchObject({ endsWhenKnown: false, ...expected })
+  })
+
+  test('of a rescan that stands still is over: it is not asked again and again', () => {
+    const given = { walk: rescanOf({}), place: 'recent' } as const
+    expect(shown({ items: items(10), next: 'c1' }, given)).toMatchObject({
+      page: { isCaughtUp: true },
+      hasMore: false,
+    })
+    expect(shown({ items: items(10), next: 'c2' }, given).page.isCaughtUp).toBe(false)
+  })
+
+  test('of a rescan counts what it was shown', () => {
+    const given = { walk: rescanOf({ fetched: 7 }), place: 'recent' } as const
+    expect(shown({ items: items(4) }, given).page.walk.notes).toMatchObject({ fetched: 11 })
+    const { fetched: _none, ...first } = rescanOf({}).notes as Record<string, unknown>
+    const unread = { ...given, walk: { ...rescanOf({}), notes: first } }
+    expect(shown({ items: items(4) }, unread).page.walk.notes).toMatchObject({ fetched: 4 })
+    expect(shown({ items: items(4) }).page.walk).not.toHaveProperty('notes')
+  })
+})
+
+describe('a short page with a cursor', () => {
+  const short = { items: items(9), next: 'c2' }
+
+  /** A turn that was shown so often that nothing follows a short page. */
+  function learned(times = 3): Pick<PollTurn, 'shortPages' | 'short'> {
+    const turn = aTurn()
+    for (let time = 0; time < times; time += 1) {
+      shown(short, { turn })
+      shown({ items: [], next: 'c2' }, { turn, walk: { ...tail, cursor: 'c2' } })
+    }
+    return turn
+  }
+
+  test('is the end once an empty one has followed three times', () => {
+    expect(shown(short, { turn: learned(2) })).toMatchObject({ hasMore: true })
+    expect(shown(short, { turn: learned() })).toMatchObject({
+      page: { isCaughtUp: true },
+      hasMore: false,
+    })
+  })
+
+  test.each([
+    ['a full page', { items: items(10), next: 'c2' }, {}],
+    ['an empty page', { items: [], next: 'c2' }, {}],
+    ['the first walk', short, { state: { isBackfilling: true } }],
+    ['a rescan', short, { walk: rescanOf({}), place: 'recent' }],
+    ['another account', short, { of: { ...feed, account: 'other' } }],
+    ['another operation', short, { of: aFeed({ type: 'tenant_events' as never }) }],
+    ['a feed in no order', short, { of: aCredentialFeed() }],
+  ] satisfies [string, { items: unknown[]; next: string }, Shown][])(
+    'has no say about %s',
+    (_what, page, given) => {
+      expect(shown(page, { ...given, turn: learned() })).toMatchObject({ hasMore: true })
+    },
+  )
+
+  test.each([
+    ['nothing', [], true],
+    ['what came since it was asked for', [item(-2)], true],
+    ['what was there before', [item(2)], false],
+    ['what was there before, besides', [item(-2), item()], false],
+    ['what cannot be read', [{}], false],
+  ])('is the end, or not, by what followed it: %s', (_what, following, isEnd) => {
+    const turn = learned()
+    turn.short.askedAtMs = nowMs
+    shown({ items: following }, { turn })
+    expect(shown(short, { turn }).hasMore).toBe(!isEnd)
+  })
+
+  test('is not confirmed by an empty page that follows a full one', () => {
+    const turn = learned(2)
+    shown({ items: items(10), next: 'c2' }, { turn })
+    shown({ items: [], next: 'c2' }, { turn, walk: { ...tail, cursor: 'c2' } })
+    expect(shown(short, { turn }).hasMore).toBe(true)
+  })
+})
+
+describe('how people hear of an event', () => {
+  const old = [item(8 * dayMs)] // older than the window that is read again
+  const anew = { ...tail, behind: { id: 'b', fromMs: 0, toMs: 1 } }
+
+  test.each([
+    ['of the tail, on its way', items(1), {}, [false, true]],
+    ['of the first walk', items(1), { state: { isBackfilling: true } }, [true, false]],
+    ['of the very first page', items(1), { state: { walk: undefined } }, [true, false]],
+    ['of a rescan', items(1), { walk: rescanOf({}), place: 'recent' }, [false, false]],
+    [
+      'that a new tail left behind it',
+      items(1),
+      { walk: rescanOf({ kind: 'snapshot', isBacklog: true }), place: 'sweep' },
+      [true, false],
+    ],
+    ['that was matched late', old, { state: { floorMs: 0 } }, [true, true]],
+    [
+      'as old as the window is long',
+      [item(7 * dayMs - 250)],
+      { state: { floorMs: 0 } },
+      [false, true],
+    ],
+    [
+      'of a feed that is not read again',
+      old,
+      { of: aFeed({ sweep: undefined }), state: { floorMs: 0 } },
+      [false, true],
+    ],
+    [
+      'of a feed without a window',
+      old,
+      { of: aFeed({ sweep: { everyMs: 1, backMs: 0 } }), state: { floorMs: 0 } },
+      [false, true],
+    ],
+    [
+      'of a feed whose backlog is sent',
+      items(1),
+      { of: aFeed({ backlog: 'send' }), state: { isBackfilling: true } },
+      [false, false],
+    ],
+    ['of a tail that began anew', items(1), { walk: anew, state: { walk: anew } }, [false, true]],
+  ] satisfies [string, unknown[], Shown, boolean[]][])(
+    '%s',
+    (_what, given, about, [isBacklog, isFresh]) => {
+      expect(shown({ items: given }, about).told).toEqual([{ isBacklog, isFresh }])
+    },
+  )
+
+  test('a first walk goes on until its end', () => {
+    const given = { state: { isBackfilling: true } }
+    expect(shown({ items: items(10), next: 'c2' }, given).page.isBackfilling).toBe(true)
+    expect(shown({ items: items(10) }, given).page.isBackfilling).toBe(false)
+    expect(shown({ items: items(10), next: 'c2' }).page.isBackfilling).toBe(false)
+  })
+})
+
+describe('what stood below the start bound', () => {
+  const below = { items: [item(2 * dayMs)] }
+  const behind = { id: 'b1', fromMs: 0, toMs: 1 }
+  const read = { ...aFeedState({ nowMs }).rescans, snapshotOf: 'b1' }
+  const left = { ...tail, behind }
+
+  test.each([
+    ['is learned while nothing reads what lies behind', {}, true],
+    ['is learned until that is read', { walk: left, state: { walk: left } }, true],
+    ['is new afterwards', { walk: left, state: { walk: left, rescans: read } }, false],
+    [
+      'is new to a rescan afterwards too',
+      { walk: rescanOf({}), place: 'recent', state: { walk: left, rescans: read } },
+      false,
+    ],
+    [
+      'is learned by a tail with another request',
+      { walk: { ...tail, fingerprint: 'other' }, state: { walk: left, rescans: read } },
+      true,
+    ],
+    [
+      'is new by match time, however old it is',
+      { walk: rescanOf({ kind: 'matched' }), place: 'recent' },
+      false,
+    ],
+  ] satisfies [string, Shown, boolean][])('%s', (_what, given, isBaseline) => {
+    const [event] = shown(below, given).page.events
+    expect(event?.isBaseline).toBe(isBaseline)
+  })
+})
+
+test('a page that was passed by stands first among what cannot be read, without its secrets', () => {
+  const request = { size: 1, password: 'hunter22', from: 'c1' }
+  const passed = [{ request, problem: 'a page was not read: too large' }]
+  const { malformed } = shown({ items: [{}] }, { passed }).page
+  expect(malformed).toHaveLength(2)
+  expect(malformed[0]).toEqual({
+    uid: null,
+    problem: 'a page was not read: too large',
+    raw: '{"from":"c1","password":"h••••2","size":1}',
+  })
+})
