@@ -43,7 +43,7 @@ export async function lookOnce(
     }
     const fields = await redis.hkeys(keys.shared('accounts'))
     const accounts = new Set(fields.map((field) => field.split('|')[0] ?? ''))
-    for (const account of accounts) await redis.set(keys.account(account, 'indexed'), 1)
+    for (const account of accounts) await redis.set(keys.account(account, 'indexed'), '1')
     await redis.hset(keys.shared('look'), 'done', await nowMs(redis))
     return true
   } finally {
@@ -79,7 +79,7 @@ async function takeUp({ redis, keys }: Place, names: readonly string[]): Promise
   const records = new Map<string, string[]>()
   for (const name of names) {
     const [, account = '', recordId] =
-      /:([a-z][a-z0-9_-]{0,39})\}:(?:mark-key|rec:([0-9a-f]{24}))$/.exec(name) ?? []
+      /:([a-z][a-z0-9_-]{0,39})\}:(?:mark-key|rec:([0-9a-f]{24}))/.exec(name) ?? []
     const isRecord = recordId !== undefined && name === keys.account(account, 'rec', recordId)
     if (isRecord) records.set(account, [...(records.get(account) ?? []), recordId])
     if (name !== keys.account(account, 'mark-key')) continue

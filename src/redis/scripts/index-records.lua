@@ -11,7 +11,5 @@ for _, rid in ipairs(ARGV) do
   local record = load_record(rid)
   added = added + (record and redis.call('ZADD', key('records'), place_of(record), rid) or 0)
 end
-if added > 0 then
-  bump('records', added)
-end
+bump('records', added)
 return added

@@ -6,5 +6,5 @@
 -- @include lib/ledger.lua
 
 if redis.call('SETNX', key('mark-key'), ARGV[1]) == 1 then
-  redis.call('SET', key('indexed'), 1)
+  redis.call('SET', key('indexed'), '1')
 end

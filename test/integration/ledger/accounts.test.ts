@@ -76,7 +76,10 @@ test('accounts that left before there was a registry are found among foreign key
   const foreign = Array.from({ length: 6_000 }, (_, i) => [`foreign:${i}:mark-key`, 'x'])
   await tests.redis.mset(foreign.flat())
   onTestFinished(() => void tests.redis.unlink(...foreign.map(([name = '']) => name)))
-  await tests.redis.set(keys.account('No Name', 'mark-key'), 'x')
+  for (const nobodys of ['No Name', 'x:nested']) {
+    await tests.redis.set(keys.account(nobodys, 'mark-key'), 'x')
+  }
+  const beforeMs = Date.now()
 
   let steps = 0
   const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
@@ -84,6 +87,10 @@ test('accounts that left before there was a registry are found among foreign key
   const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
   expect(await lookOnce(place, rest)).toBe(true)
   expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
+  for (const { sinceMs } of await readAccounts(place)) {
+    expect(sinceMs).toBeGreaterThanOrEqual(beforeMs)
+    expect(sinceMs).toBeLessThanOrEqual(Date.now())
+  }
   expect(steps).toBeGreaterThan(4)
   expect(steps).toBeLessThan(9) // what was looked through is not looked through again
 
@@ -110,6 +117,20 @@ test('a look that was made to its end is never made again, also after a restart 
   await place.redis.hset(place.keys.shared('look'), 'master', 'another-run 0')
   expect(await lookOnce(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual([])
+})
+
+test('a look ends where another process took it over meanwhile', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  await place.redis.eval(`for i = 1, 3000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
+  const names = Array.from({ length: 3_000 }, (_none, n) => `foreign:${n + 1}`)
+  onTestFinished(() => void place.redis.unlink(...names))
+  const lease = place.keys.shared('accounts-looking')
+  const mayGoOn = async (): Promise<boolean> =>
+    (await place.redis.set(lease, 'somebody else')) === 'OK'
+  expect(await lookOnce(place, { holder: 'test', mayGoOn })).toBe(false)
+  expect(await isLookDone(place)).toBe(false)
+  expect(await place.redis.get(lease)).toBe('somebody else')
 })
 
 test('one process looks at a time', async () => {

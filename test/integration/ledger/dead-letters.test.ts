@@ -8,7 +8,13 @@ import {
 } from '../../../src/ledger/dead-letters.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
-import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
+import {
+  beginAttempt,
+  claimRef,
+  sealBatch,
+  settleAttempt,
+  type Outcome,
+} from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -82,6 +88,7 @@ test('a letter is kept as long as its story, also once it is discarded', async (
   const [record, payload] = [book.key('rec', recordId), book.key('pay', recordId)]
   for (const name of [record, payload]) await tests.redis.persist(name)
   expect(await discardDeadLetter(book, refOf(book, 0))).toBe('done')
+  expect((await itemOf(book, 0)).state).toBe('discarded')
   const { story, payload: contentMs } = book.retention
   expect(story - (await tests.redis.pttl(record))).toBeLessThan(60_000)
   expect(contentMs - (await tests.redis.pttl(payload))).toBeLessThan(60_000)
@@ -112,6 +119,23 @@ test('what is replayed begins anew, as often as it is, in its batch or alone', a
   expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 2 })
   expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual([refOf(book, 0)])
   await expectConservation(book)
+})
+
+test('what is replayed has all its tries again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/0' })])
+  const ref = refOf(book, 0)
+  const settle = async (outcome: Outcome): Promise<void> => {
+    await beginAttempt(book, ref, 't', 30_000)
+    await settleAttempt(book, { ref, token: 't', replica: 'r' }, outcome)
+  }
+  for (let n = 0; n < 2; n += 1) {
+    await settle({ outcome: 'retry', atMs: 1, counts: true, reason: 'unavailable' })
+  }
+  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 2 })
+  await settle({ outcome: 'dead' })
+  await replayDeadLetter(book, ref, undefined)
+  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 0 })
 })
 
 test('what is no letter leaves the list of letters, and nothing else happens to it', async () => {

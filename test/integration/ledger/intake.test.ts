@@ -255,6 +255,19 @@ test('what only a shadow route took is sent once a live route takes it to the sa
   await expectConservation(book)
 })
 
+test('whoever takes a page in hears what became of each item, and why where it ended at once', async () => {
+  const book = await tests.book()
+  const event = { ...routed({ uid: 'a/b/1' }, ['soc', 'siem']), wantsDetail: true }
+  event.items[1]!.isShadow = true
+  const accepted = await takeIn(book, [event])
+  const id = book.digests.recordId('a/b/1')
+  const common = { sv: 'high', rk: 4 }
+  expect(accepted.status === 'committed' && accepted.made).toEqual([
+    { ...common, ref: `i:${id}:0:soc`, k: 'soc', kind: 'detail' },
+    { ...common, ref: `i:${id}:1:siem`, k: 'siem', kind: 'suppressed', why: 'shadow' },
+  ])
+})
+
 /** On its way to people, where it waits for company. */
 function grouped(severity: string, destinations: string[]): RoutedEvent {
   const plan = routed({ uid: 'a/b/1', severity }, destinations)

@@ -1,0 +1,107 @@
+/** One step of making room: how much it looks at, what it says, and that it loses count of nothing. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const plenty = 2 ** 40
+
+async function trim(book: Book, wanted: number): Promise<number[]> {
+  const answer = await book.run('trim-records', book.retention.story, book.horizonMs, wanted)
+  return answer as number[]
+}
+
+/** Events that nobody was to get: each is settled when it comes. */
+async function takeInSettled(book: Book, count: number): Promise<void> {
+  const events = Array.from({ length: count }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
+  await takeIn(book, events)
+}
+
+function counted(book: Book): Promise<string | null> {
+  return tests.redis.hget(book.key('counters'), 'records')
+}
+
+test('a step drops two hundred events at most, so that nobody waits for it, and the next one goes on', async () => {
+  const book = await tests.book()
+  await takeInSettled(book, 250)
+  const ids = await tests.redis.zrange(book.key('records'), '0', '-1')
+  const atMs = Date.now() - 250_000
+  for (const [n, id] of ids.entries()) await tests.redis.zadd(book.key('records'), atMs + n, id)
+  await tests.redis.del(book.key('pay', ids[0]!)) // its content has ended before
+  const bytes = Number(await book.run('weigh-records', ...Array.from({ length: 200 }, (_, n) => n)))
+  expect(await trim(book, plenty)).toEqual([200, 199, 0, bytes, atMs + 199, 1])
+  expect([await tests.redis.zcard(book.key('records')), await counted(book)]).toEqual([50, '50'])
+  expect(await trim(book, plenty)).toEqual([50, 50, 0, expect.any(Number), atMs + 249, 0])
+  expect([await tests.redis.zcard(book.key('records')), await counted(book)]).toEqual([0, '0'])
+  expect(await tests.redis.keys(book.key('rec', '*'))).toEqual([])
+  expect(await tests.redis.keys(book.key('pay', '*'))).toEqual([])
+})
+
+test('a step closes two hundred entries of the quarantine at most, the oldest first', async () => {
+  const book = await tests.book()
+  const malformed = Array.from({ length: 250 }, (_none, n) => {
+    return { uid: null, problem: 'x: y', raw: `{"n":${n}}` }
+  })
+  await takeIn(book, [], { malformed })
+  const ages = book.key('quarantine-ages')
+  const ids = await tests.redis.zrange(ages, '0', '-1')
+  const atMs = Date.now() - 250_000
+  for (const [n, id] of ids.entries()) await tests.redis.zadd(ages, atMs + n, id)
+  const texts = await tests.redis.hmget(book.key('quarantine'), ...ids)
+  const bytes = texts.slice(0, 200).reduce((sum, text) => sum + Buffer.byteLength(text!) + 400, 0)
+  expect(await trim(book, plenty)).toEqual([0, 0, 200, bytes, atMs + 199, 1])
+  expect(await tests.redis.zrange(ages, '0', '-1')).toEqual(ids.slice(200))
+  expect(await trim(book, plenty)).toEqual([0, 0, 50, expect.any(Number), atMs + 249, 0])
+  expect(await tests.redis.exists(book.key('quarantine'))).toBe(0)
+})
+
+test('of events and entries of the quarantine the older ones go first, until there is room', async () => {
+  const book = await tests.book()
+  await takeInSettled(book, 2)
+  await takeIn(book, [], {
+    malformed: [1, 2].map((n) => ({ uid: null, problem: 'x: y', raw: `{"n":${n}}` })),
+  })
+  const [ages, records] = [book.key('quarantine-ages'), book.key('records')]
+  const inOrder = async (name: string, ...agoMs: number[]): Promise<void> => {
+    const ids = await tests.redis.zrange(name, '0', '-1')
+    for (const [n, id] of ids.entries()) {
+      await tests.redis.zadd(name, Date.now() - agoMs[n]! * 60_000, id)
+    }
+  }
+  await inOrder(records, 40, 20)
+  await inOrder(ages, 30, 10)
+  const dropped: number[][] = []
+  for (let step = 0; step < 5; step += 1) dropped.push((await trim(book, 1)).slice(0, 3))
+  expect(dropped).toEqual([
+    [1, 1, 0],
+    [0, 0, 1],
+    [1, 1, 0],
+    [0, 0, 1],
+    [0, 0, 0],
+  ])
+})
+
+test('an entry of the index whose record is gone makes room for itself, and counts as no event', async () => {
+  const book = await tests.book()
+  await takeInSettled(book, 1)
+  const [id = ''] = await tests.redis.zrange(book.key('records'), '0', '-1')
+  await tests.redis.del(book.key('rec', id), book.key('pay', id))
+  expect(await trim(book, 1)).toEqual([0, 0, 0, 130, expect.any(Number), 0])
+  expect([await tests.redis.zcard(book.key('records')), await counted(book)]).toEqual([0, '0'])
+  expect(await tests.redis.exists(book.key('trimmed'))).toBe(0)
+})
+
+test('up to when events were dropped never goes back', async () => {
+  const book = await tests.book()
+  const trimmed = () => tests.redis.get(book.key('trimmed'))
+  await takeInSettled(book, 1)
+  await tests.redis.set(book.key('trimmed'), Date.now() - 60_000)
+  await trim(book, plenty)
+  const first = Number(await trimmed())
+  expect(first).toBeGreaterThan(Date.now() - 30_000)
+  await pastThisMillisecond(tests.redis)
+  await tests.redis.set(book.key('trimmed'), first + 3_600_000)
+  await takeIn(book, [routed({ uid: 'a/b/later' }, [])])
+  await trim(book, plenty)
+  expect(Number(await trimmed())).toBe(first + 3_600_000)
+})
