@@ -202,6 +202,16 @@ interface Dropped extends Trimmed {
   lastMs: number
 }
 
+/** What one step dropped, in bytes too, when the last of it was settled, and 1 where more may go. */
+type TrimStep = [
+  stories: number,
+  payloads: number,
+  quarantined: number,
+  bytes: number,
+  lastMs: number,
+  more: number,
+]
+
 /** Drops what retention has ended, and the oldest settled until so much is free. undefined: broken off. */
 async function drop(
   { onTrimmed }: RetentionOptions,
@@ -211,8 +221,8 @@ async function drop(
   const sum: Dropped = { stories: 0, payloads: 0, quarantined: 0, bytes: 0, lastMs: 0 }
   for (;;) {
     const asked = [retention.story, horizonMs, wantedBytes - sum.bytes]
-    const answer = (await run('trim-records', ...asked)) as number[]
-    const [stories = 0, payloads = 0, quarantined = 0, bytes = 0, lastMs = 0, more = 0] = answer
+    const answer = (await run('trim-records', ...asked)) as TrimStep
+    const [stories, payloads, quarantined, bytes, lastMs, more] = answer
     onTrimmed({ stories, payloads, quarantined })
     sum.stories += stories
     sum.payloads += payloads

@@ -91,6 +91,19 @@ test('an entry of the index whose record is gone makes room for itself, and coun
   expect(await tests.redis.exists(book.key('trimmed'))).toBe(0)
 })
 
+test('what retention.story has ended goes whether or not there is room, and counts as ended', async () => {
+  const book = await tests.book()
+  await takeInSettled(book, 3)
+  const [first = '', second = ''] = await tests.redis.zrange(book.key('records'), '0', '-1')
+  const endedMs = Date.now() - book.retention.story - 60_000
+  await tests.redis.zadd(book.key('records'), endedMs, first, endedMs + 120_000, second)
+  expect(await trim(book, 0)).toEqual([0, 0, 0, 0, 0, 0])
+  expect(await tests.redis.zscore(book.key('records'), first)).toBeNull()
+  expect(await tests.redis.exists(book.key('rec', first))).toBe(0)
+  expect([await tests.redis.zcard(book.key('records')), await counted(book)]).toEqual([2, '2'])
+  expect(await tests.redis.exists(book.key('trimmed'))).toBe(0)
+})
+
 test('up to when events were dropped never goes back', async () => {
   const book = await tests.book()
   const trimmed = () => tests.redis.get(book.key('trimmed'))
