@@ -64,21 +64,14 @@ export function tailDueMs(feed: PolledFeed, state: FeedState): number | undefine
 
 /** After its end a walk goes on at its cursor, where the service keeps an order. */
 function following(feed: PolledFeed, state: FeedState & { walk: Walk }): Walk {
-  const { walk, nowMs } = state
-  const type = typeOf(feed)
-  if (type.unordered) {
-    const { fromStart, notes, ...next } = type.unordered.following(state, feed)
-    if (!fromStart) return { ...walk, notes }
-    const { span = { fromMs: state.floorMs }, pageSize } = next
-    return { ...beginWalk(feed, state, { span, reason: 'again', pageSize }), notes }
-  }
-  const isSmaller = usualSizeOf(walk) < type.pageSizes[0]
-  if (!isSmaller || nowMs - walk.startedAtMs < smallPagesMs) return walk
-  return beginWalk(feed, state, { span: { fromMs: resumeFrom(feed, state) }, reason: 'again' })
+  const { walk } = state
+  const { unordered } = typeOf(feed)
+  if (!unordered) return walk
+  const { fromStart, notes, ...next } = unordered.following(state, feed)
+  if (!fromStart) return { ...walk, notes }
+  const { span = { fromMs: state.floorMs }, pageSize } = next
+  return { ...beginWalk(feed, state, { span, reason: 'again', pageSize }), notes }
 }
-
-/** How long small pages are kept after the gateway had given up on larger ones. */
-const smallPagesMs = 86_400_000
 
 /**
  * A walk that takes the place of one whose cursor the service refused. `asked`: the walk as it was asked for,

@@ -91,7 +91,7 @@ const remedy = 'write a host such as app.example.com, or .example.com for all ho
 
 /** One entry of `link_hosts` in the form in which URLs have hosts: lower case, Punycode. */
 export function readLinkHost(input: string): string | Refusal {
-  const [, dot = '', name = ''] = /^(\.?)(.*)$/su.exec(input.trim()) ?? []
+  const [, dot = '', name = ''] = /^(\.?)(.*)$/u.exec(input.trim()) ?? []
   const isHost = /^(?:[\p{L}\p{N}\p{M}_-]+\.)*[\p{L}\p{N}\p{M}_-]+$|^\[[\da-f:.]+\]$/iu.test(name)
   const hostname = isHost ? (URL.parse(`https://${name}`)?.hostname ?? '') : ''
   if (hostname === '') return refusal('not the name of a host', remedy)

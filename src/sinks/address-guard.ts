@@ -57,21 +57,23 @@ function classesOf(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'): Ad
   })
 }
 
+/** What is no address, such as a name that is still to be looked up. */
+const unreadable = 'unreadable'
+
 /** Why an IP address is not public, in a word; undefined: it is public. What is no address is not public. */
 export function nonPublicClass(address: string): string | undefined {
-  const bare = address.replace(/%.*$/s, '')
+  const bare = address.replace(/%.*/s, '')
   const version = isIP(bare)
-  if (version === 0) return 'unreadable'
+  if (version === 0) return unreadable
   const family = version === 4 ? 'ipv4' : 'ipv6'
   return classes[family].find(({ ranges }) => ranges.check(bare, family))?.name
 }
 
 /** Throws SinkError `forbidden_address` where a URL's host is itself an address that is not public. */
 export function refuseLiteral(hostname: string): void {
-  const bare = hostname.replace(/^\[(.*)\]$/s, '$1')
-  if (isIP(bare.replace(/%.*$/s, '')) === 0) return
-  const reason = nonPublicClass(bare)
-  if (reason !== undefined) throw forbidden(`the host of the URL is a ${reason} address`)
+  const reason = nonPublicClass(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
+  if (reason !== undefined && reason !== unreadable)
+    throw forbidden(`the host of the URL is a ${reason} address`)
 }
 
 /** A lookup for sockets that gives only the public ones of the addresses that `resolve` finds. */
@@ -118,7 +120,7 @@ export function guardConnector<Options extends { hostname: string }>(
 }
 
 function noneOpen(addresses: { address: string }[]): SinkError {
-  const reasons = new Set(addresses.map(({ address }) => nonPublicClass(address) ?? 'public'))
+  const reasons = new Set(addresses.map(({ address }) => nonPublicClass(address)))
   return forbidden(`the host name of the URL has only ${[...reasons].join(', ') || 'no'} addresses`)
 }
 

@@ -7,8 +7,7 @@ import { createRouter } from '../../../src/routing/router.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { createLogger } from '../../../src/runtime/logger.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { advance, isInCircle, walkFor } from '../../../src/feeds/walk.ts'
-import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
+import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { deliverRef, drainOptions } from '../../support/delivery.ts'
@@ -385,20 +384,3 @@ test.each(['feed', 'sweep'] as const)(
     expect(await known()).toEqual(['paste/x/a', 'paste/x/b', 'paste/x/first'])
   },
 )
-
-test('a circle of cursors is noticed within three times its length, and only a circle', () => {
-  const pages = ['a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c', 'a', 'b', 'c']
-  let walk = walkFor(feed, aFeedState({ nowMs: Date.now() }))
-  let seen = 0
-  for (const next of pages) {
-    if (isInCircle(walk)) break
-    walk = advance(walk, { next, items: [{}] }).walk
-    seen += 1
-  }
-  expect(seen).toBeLessThanOrEqual(9)
-  walk = walkFor(feed, aFeedState({ nowMs: Date.now() }))
-  for (const next of Array.from({ length: 300 }, (_none, at) => `c${at}`)) {
-    walk = advance(walk, { next, items: [{}] }).walk
-    expect(isInCircle(walk)).toBe(false)
-  }
-})

@@ -195,6 +195,13 @@ describe('how people hear of an event', () => {
     ['of the tail, on its way', items(1), {}, [false, true]],
     ['of the first walk', items(1), { state: { isBackfilling: true } }, [true, false]],
     ['of the very first page', items(1), { state: { walk: undefined } }, [true, false]],
+    [
+      'of a rewound feed that nothing reads again',
+      items(1),
+      { of: aFeed({ sweep: undefined }), state: { isRewound: true } },
+      [true, false],
+    ],
+    ['of a rewound feed', items(1), { state: { isRewound: true } }, [false, true]],
     ['of a rescan', items(1), { walk: rescanOf({}), place: 'recent' }, [false, false]],
     [
       'that a new tail left behind it',

@@ -304,6 +304,11 @@ test.each([
   expect(eventOf({ metadata })).toMatchObject(read)
 })
 
+test('a link of blanks is none, and not one that could not be read', () => {
+  const { url, unread } = eventOf({ metadata: { flare_url: '  ' } })
+  expect([url, unread]).toEqual([null, undefined])
+})
+
 test('a number that names nothing exactly is no uid', () => {
   for (const uid of [1.5, 2 ** 53]) expect(parseItem({ metadata: { uid } }).ok).toBe(false)
 })

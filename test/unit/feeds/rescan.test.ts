@@ -113,6 +113,9 @@ describe('a sweep of the whole window', () => {
         expect(place).toBe('sweep')
         expect(walk.span).toEqual({ fromMs: Math.max(floorMs, nowMs - dayMs), toMs: nowMs })
         expect(walk).toMatchObject({ cursor: null, reason: 'again', startedAtMs: nowMs })
+        const [from, to] = [walk.span?.fromMs ?? 0, nowMs].map((ms) => new Date(ms).toISOString())
+        const filters = { estimated_created_at: { gte: from, lte: to } }
+        expect(walk.body).toMatchObject({ filters })
         const stored = JSON.parse(JSON.stringify(walk)) as Walk
         expect(readNotes(stored)).toMatchObject({ kind: 'whole', lateBeforeMs: newestMs ?? null })
       }),
@@ -132,11 +135,34 @@ describe('a sweep of the whole window', () => {
   test('counts for every window of the ladder that is no longer than its own', () => {
     const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const rungsOf = (spanMs: number): string[] =>
-      fieldsAtEnd({ ...walk, span: { fromMs: 0, toMs: spanMs } })
+      fieldsAtEnd({ ...walk, span: { fromMs: nowMs - spanMs, toMs: nowMs } })
         .map(([name]) => name)
         .filter((name) => name.startsWith('rung:'))
     expect(rungsOf(20 * minuteMs)).toEqual(['rung:0', 'rung:1'])
     expect(rungsOf(20 * minuteMs - 1)).toEqual(['rung:0'])
+  })
+
+  test('tells how much the feed shows in a week, where its window is a day and more', () => {
+    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const perWeek = (spanMs: number, fetched?: number): string | undefined => {
+      const notes = { ...walk.notes, ...(fetched !== undefined && { fetched }) }
+      const span = { fromMs: nowMs - spanMs, toMs: nowMs }
+      return Object.fromEntries(fieldsAtEnd({ ...walk, notes, span }))['per_week']
+    }
+    expect(perWeek(2 * dayMs, 30)).toBe('105')
+    expect(perWeek(dayMs, 30)).toBe('210')
+    expect(perWeek(dayMs)).toBe('0')
+    expect(perWeek(dayMs - 1, 30)).toBeUndefined()
+  })
+
+  test('is left for what a tail with another request left behind it', () => {
+    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const state = swept({ walk })
+    const behind = { id: 'b', fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
+    const left = { ...state, walk: { ...state.walk!, behind } }
+    expect(readNotes(begun(feed, left).walk)).toMatchObject({ snapshotOf: 'b' })
+    const begunIt = { ...left, sweep: { ...left.sweep, walk: begun(feed, left).walk } }
+    expect(begun(feed, begunIt).walk).toBe(begunIt.sweep.walk)
   })
 
   test('goes on as it began until it was read to its end, however long that takes', () => {
@@ -253,6 +279,23 @@ describe('the ladder', () => {
       ['rung:0', String(nowMs)],
       ['rung:1', String(nowMs)],
     ])
+  })
+
+  test('scans a window in the very moment in which it is due', () => {
+    const state = aState({ rescans: ladderRead(5 * minuteMs, week) }, week)
+    expect(begun(week, state).walk.span?.fromMs).toBe(nowMs - 20 * minuteMs)
+  })
+
+  test('scans windows of up to six hours beside the longer ones', () => {
+    const windows = rungWindows(week.sweep!.backMs)
+    const places = windows.map((_windowMs, rung) => {
+      const rescans = ladderRead(0, week)
+      const rungMs = rescans.rungMs.with(rung, 1)
+      return begun(week, aState({ rescans: { ...rescans, rungMs } }, week)).place
+    })
+    const shortOnes = windows.filter((windowMs) => windowMs <= 6 * hourMs)
+    expect(places.slice(0, shortOnes.length)).toEqual(shortOnes.map(() => 'recent'))
+    expect(new Set(places.slice(shortOnes.length))).toEqual(new Set(['long']))
   })
 
   test('is not put off by a tail that begins anew, as after a refused cursor', () => {

@@ -17,6 +17,7 @@ test('one in twenty is followed all the same', () => {
   const pages = learned()
   const ends = Array.from({ length: 100 }, () => pages.isEnd('events'))
   expect(ends.filter((isEnd) => !isEnd)).toHaveLength(5)
+  expect(ends.indexOf(false)).toBe(19)
 })
 
 test('items that were there before are a surprise that unlearns it; newer ones say nothing', () => {
@@ -24,5 +25,8 @@ test('items that were there before are a surprise that unlearns it; newer ones s
   pages.noteFollowing('events', 'newer')
   expect(pages.isEnd('events')).toBe(true)
   pages.noteFollowing('events', 'older')
+  for (let time = 0; time < 2; time += 1) pages.noteFollowing('events', 'nothing')
   expect(pages.isEnd('events')).toBe(false)
+  pages.noteFollowing('events', 'nothing')
+  expect(pages.isEnd('events')).toBe(true)
 })

@@ -55,6 +55,7 @@ describe('a walk in smaller pages', () => {
     const later = { ...ended, nowMs: nowMs + hourMs, newestMs: nowMs + hourMs }
     const smaller = walkInSmallerPages(search, later, sweep)!
     expect(smaller).toMatchObject({ cursor: null, span: sweep.span, notes: sweep.notes })
+    expect(smaller.startedAtMs).toBe(later.nowMs)
     expect(smaller.body).toEqual({ ...sweep.body, size: 50 })
   })
 
@@ -80,6 +81,13 @@ test('a page that cannot be read is asked for in tenths, down to one item and no
   const one = walkInSmallPages(walk)
   expect(one).toMatchObject({ body: { size: 1 }, small: { usual: 10, left: 10 } })
   expect(walkInSmallPages(one!)).toBeUndefined()
+  const sizes: unknown[] = []
+  let next = one!
+  for (let page = 0; page < 11; page += 1) {
+    sizes.push(next.body['size'])
+    next = advance(next, { items: [{}], next: `c${page}` }).walk
+  }
+  expect(sizes).toEqual([...Array.from({ length: 10 }, () => 1), 10])
   const two = walkInSmallPages({ ...walk, body: { size: 25 } })
   expect(two).toMatchObject({ body: { size: 2 }, small: { usual: 25, left: 13 } })
   expect(walkInSmallPages(two!)).toMatchObject({ body: { size: 1 }, small: { usual: 25, left: 2 } })
@@ -121,6 +129,14 @@ describe('a tail that goes round a page leaves to the rescan', () => {
     const begun = aFeedState({ nowMs, floorMs: nowMs - hourMs })
     expect(walkPast(brief, begun).behind).toMatchObject({ fromMs: nowMs - dayMs, toMs: nowMs })
   })
+})
+
+test('a tail that goes round a page, and that nothing reads again, reads from an hour before the newest event', () => {
+  const alone = aFeed({ sweep: undefined })
+  const walk = { ...walkFor(alone, aFeedState({ nowMs: nowMs - dayMs })), cursor: 'c1' }
+  const past = walkPast(alone, aFeedState({ nowMs, walk, newestMs: nowMs - hourMs }))
+  expect(past).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs - 2 * hourMs } })
+  expect(past).not.toHaveProperty('behind')
 })
 
 test('a window that ends within small pages is followed by one of the usual size', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { sortPage, type Sorting } from '../../../src/feeds/sort-page.ts'
+import { feedCredential } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 
 function malformedOf(feed: Sorting['feed'], ...items: unknown[]) {
@@ -62,3 +63,64 @@ test.each([
     expect(events[0]?.wantsDetail).toBe(wanted)
   },
 )
+
+const floorMs = Date.UTC(2026, 10, 1)
+
+function eventOf(raw: unknown, given: Partial<Sorting> = {}) {
+  const { events, malformed } = sortPage([raw], {
+    feed: aFeed(),
+    floorMs,
+    readsBaseline: true,
+    plan: () => ({
+      decisions: [{ route: 'root', path: ['root'], why: [] }],
+      items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
+    }),
+    pairIdOf: (parts) => `digest of ${parts.length}`,
+    seal: (uid) => `seal for ${uid}`,
+    ...given,
+  })
+  expect(malformed).toEqual([])
+  return events[0]!
+}
+
+function createdAt(ms: number | null): unknown {
+  const estimated_created_at = ms === null ? null : new Date(ms).toISOString()
+  return { metadata: { uid: 'paste/x/1', estimated_created_at } }
+}
+
+test.each([
+  ['below the start bound', floorMs - 1, true],
+  ['at the start bound', floorMs, false],
+  ['nobody knows when', null, false],
+])('what was created %s was there before the feed began: %s', (_when, ms, isBelow) => {
+  const sent = [{ sink: 'soc', destination: 'soc', routes: ['root'] }]
+  const learned = eventOf(createdAt(ms))
+  expect(learned).toMatchObject({ isBelow, isBaseline: isBelow })
+  expect([learned.items, learned.decisions.length]).toEqual(isBelow ? [[], 0] : [sent, 1])
+  const later = eventOf(createdAt(ms), { readsBaseline: false })
+  expect(later).toMatchObject({ isBelow, isBaseline: false, items: sent })
+})
+
+test('an event has the name of its quarantine entry only while something is set aside', () => {
+  expect(eventOf(createdAt(floorMs))).not.toHaveProperty('identity')
+  const named = eventOf(createdAt(floorMs), { hasQuarantine: true })
+  expect(named.identity).toBe('digest of 1')
+  const unkeyed = { hasQuarantine: true, pairIdOf: () => undefined }
+  expect(eventOf(createdAt(floorMs), unkeyed).identity).toBe(
+    '{"metadata":{"estimated_created_at":"2026-11-01T00:00:00.000Z","uid":"paste/x/1"}}',
+  )
+})
+
+test('a leaked credential is recognised by its parts, and its secret sealed unless it is only learned', () => {
+  const feed = aCredentialFeed()
+  const event = eventOf(feedCredential, { feed, floorMs: 0 })
+  expect(event.pair).toMatchObject({ id: 'digest of 3', isSentAgain: false })
+  expect(event.pair).not.toHaveProperty('parts')
+  expect(event.sealedSecret).toBe(`seal for ${event.event.uid}`)
+  expect(eventOf(feedCredential, { feed, floorMs: Infinity })).not.toHaveProperty('sealedSecret')
+  const none = { pairIdOf: () => undefined, seal: () => undefined }
+  const unkeyed = eventOf(feedCredential, { feed, floorMs: 0, ...none })
+  expect(unkeyed).not.toHaveProperty('pair')
+  expect(unkeyed).not.toHaveProperty('sealedSecret')
+  expect(eventOf(createdAt(floorMs))).not.toHaveProperty('pair')
+})

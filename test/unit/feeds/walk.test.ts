@@ -4,6 +4,7 @@ import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
 import {
   advance,
   fingerprintOf,
+  isInCircle,
   overlapMs,
   walkAfterRefusal,
   walkFor,
@@ -175,6 +176,70 @@ test('a cursor that stands still over an empty page is an end, over a page with 
   const walk = { ...walkFor(aFeed(), aState()), cursor: 'c1' }
   expect(advance(walk, { items: [], next: 'c1' })).toMatchObject({ isCaughtUp: true })
   expect(advance(walk, { items: [{}], next: 'c1' })).toMatchObject({ isCaughtUp: false })
+})
+
+/** So many pages are read of a feed whose cursors go round, `length` of them, before that is noticed. */
+function pagesUntilNoticed(length: number): number {
+  let walk = walkFor(aFeed(), aState())
+  let pages = 0
+  for (; !isInCircle(walk) && pages < 2_000; pages += 1)
+    walk = advance(walk, { next: `c${pages % length}`, items: [{}] }).walk
+  return pages
+}
+
+test('cursors that go round are noticed within three times their number, and no others', () => {
+  const lengths = [2, 3, 5, 10, 50, 100, 300]
+  const pages = lengths.map(pagesUntilNoticed)
+  expect(pages).toEqual([3, 6, 12, 25, 113, 227, 811])
+  for (const [at, length] of lengths.entries()) expect(pages[at]).toBeLessThanOrEqual(3 * length)
+  expect(pagesUntilNoticed(Infinity)).toBe(2_000)
+})
+
+test('a page that stands still is no step of a circle', () => {
+  const walk = { ...walkFor(aFeed(), aState()), cursor: 'c1' }
+  expect(advance(walk, { next: 'c1', items: [{}] }).walk).not.toHaveProperty('passed')
+})
+
+describe('a longer time that is read again than before', () => {
+  const dayMs = 86_400_000
+  const back = (backMs: number) => aFeed({ sweep: { everyMs: undefined, backMs } })
+  const floorMs = nowMs - 3 * dayMs
+  const first = walkFor(back(dayMs), aState({ floorMs }))
+  const walkWith = (backMs: number, given: Partial<FeedState>) =>
+    walkFor(back(backMs), aState({ floorMs, walk: first, ...given }))
+
+  test('leaves what it newly covers to a rescan, and the tail where it is', () => {
+    expect(walkWith(5 * dayMs, {})).toEqual({
+      ...first,
+      behind: { id: String(nowMs), fromMs: nowMs - 5 * dayMs, toMs: floorMs },
+    })
+    expect(walkWith(3 * dayMs + overlapMs, {})).toBe(first)
+    expect(walkWith(3 * dayMs + overlapMs + 1, {})).not.toBe(first)
+  })
+
+  test('begins where the request of the tail was read from, be that later than the start bound', () => {
+    const walk = { ...first, readsFromMs: nowMs - dayMs }
+    expect(walkWith(2 * dayMs, { walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
+    const { readsFromMs: _unknown, ...older } = first // of an older version
+    expect(walkWith(5 * dayMs, { walk: older }).behind).toMatchObject({ toMs: floorMs })
+  })
+
+  test('does not leave out what was still to be read', () => {
+    const behind = { id: 'b', fromMs: nowMs - 4 * dayMs, toMs: nowMs - dayMs }
+    const walk = { ...first, behind }
+    expect(walkWith(5 * dayMs, { walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
+    const rescans = { ...aState().rescans, snapshotOf: 'b' }
+    expect(walkWith(5 * dayMs, { walk, rescans }).behind).toMatchObject({
+      toMs: nowMs - 4 * dayMs,
+    })
+  })
+})
+
+test('a walk that is not at its end goes on at its cursor, also where the service keeps no order', () => {
+  for (const feed of [aFeed(), aCredentialFeed(), aTenantCredentialFeed()]) {
+    const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
+    expect(walkFor(feed, aState({ walk }))).toBe(walk)
+  }
 })
 
 describe('a search of the older kind', () => {

@@ -1,3 +1,4 @@
+import { createCipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
@@ -56,6 +57,27 @@ test('what version 0.4.0 sealed still opens, for its own context and key', () =>
     expect(createSecretBox(() => 'fw_other').open(sealed, 'credential/1')).toBeUndefined()
     expect(owned.open(`s2.${sealed.slice(3)}`, 'credential/1')).toBeUndefined()
   }
+})
+
+test('what is sealed in the present form opens in later versions', () => {
+  const sealed =
+    's2.xQ9PpilbDqbTlQNxIj6JmOr9U_wr5LWwDeEJdOMiH1dnZQtiNTgC5-5qE300vXrBZDglyRjQ-zd2prygTuaYneJPgBzYj9LR08mi7jIlSQn0X9ZVwjNCVut1siE'
+  const owned = createSecretBox(() => 'fw_the-key', 'acme')
+  expect(owned.open(sealed, 'credential/1')).toBe('hunter2')
+})
+
+test('no seal opens whose tag was cut short, which makes guessing easy', () => {
+  const key = Buffer.from(hkdfSync('sha256', 'fw_the-key', '', 'tocsin sealed secret v1', 32))
+  const nonce = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, nonce)
+  cipher.setAAD(Buffer.from('c', 'utf16le')).final()
+  const sealOf = (tagBytes: number): string => {
+    const tag = cipher.getAuthTag().subarray(0, tagBytes)
+    return `s1.${Buffer.concat([nonce, tag]).toString('base64url')}`
+  }
+  expect(box.open(sealOf(16), 'c')).toBe('')
+  for (const tagBytes of [0, 4, 8, 12, 13, 15])
+    expect(box.open(sealOf(tagBytes), 'c')).toBeUndefined()
 })
 
 test('a seal says its form, so that one cannot be passed off as the older', () => {

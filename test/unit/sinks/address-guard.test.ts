@@ -127,6 +127,11 @@ describe('a literal host', () => {
   )
 })
 
+test('a zone makes no address of a machine a name', () => {
+  for (const host of ['fe80::1%eth0', '[fe80::1%a\nb]', '10.0.0.1%x', '[::1]'])
+    expect(() => refuseLiteral(host)).toThrow(SinkError)
+})
+
 /** A resolver that gives these answers, one after the other. */
 function answering(...answers: string[][]): LookupFunction {
   const left = [...answers]
@@ -190,6 +195,13 @@ describe('the lookup', () => {
     })
   })
 
+  test('says what it found instead of a public address', async () => {
+    const found = await look(publicLookup(answering(['127.0.0.1', '::1', '10.0.0.1'])), true)
+    expect(found.error?.message).toContain('has only loopback, private addresses;')
+    const nothing = await look(publicLookup(answering([])), true)
+    expect(nothing.error?.message).toContain('has only no addresses;')
+  })
+
   test('refuses an empty answer, and hands a failure on as it is', async () => {
     const failing: LookupFunction = (_hostname, _options, callback) =>
       callback(Object.assign(new Error('no'), { code: 'EAI_AGAIN' }), '', 0)
@@ -201,6 +213,16 @@ describe('the lookup', () => {
 })
 
 describe('the connector', () => {
+  test('does not even connect to a literal address that is not public', async () => {
+    let connections = 0
+    const connect = guardConnector(() => (connections += 1))
+    const result = await new Promise((resolve) => {
+      connect({ hostname: '127.0.0.1' }, (...given) => resolve(given))
+    })
+    expect(result).toEqual([expect.objectContaining({ reason: 'forbidden_address' }), null])
+    expect(connections).toBe(0)
+  })
+
   test.each(['127.0.0.1', '::ffff:10.0.0.1', undefined])(
     'hands over no socket whose peer is %s, and destroys it',
     async (remoteAddress) => {

@@ -47,6 +47,8 @@ test.each([
   'whsec_A',
   'a',
   `whsec_${'not base64! '.repeat(9)}`,
+  `whsec_!${'A'.repeat(40)}`,
+  'k'.repeat(23),
 ])('the secret %j is refused without being repeated', (secret) => {
   expect(() => sign(example, [secret])).toThrow(/signing secret/)
   expect(() => sign(example, [secret])).not.toThrow(/not base64!|a-b_c/)
