@@ -30,16 +30,31 @@ local function rank_of(ref)
   return batch and batch.rk or default_rank
 end
 
--- What became due by itself joins the ready set: all after the time up to which it was looked for.
-local function promote(from, field)
-  local found = redis.call('ZRANGEBYSCORE', due, '(' .. string.format('%.0f', from), now, 'WITHSCORES', 'LIMIT', 0, looked)
-  local last = #found == 2 * looked and found[#found] or nil
-  if last then
-    found = redis.call('ZRANGEBYSCORE', due, '(' .. string.format('%.0f', from), last, 'WITHSCORES')
+-- What became due by itself joins the ready set, `looked` at a time, after the mark where the last look ended:
+-- "<ms> <ref>", or "<ms>" where everything due by then had joined.
+local function promote(field)
+  local ms, ref = string.match(redis.call('HGET', readied, field) or '0', '^(%d+) ?(.*)$')
+  ms = string.format('%.0f', math.min(tonumber(ms), now))
+  local start, behind = redis.call('ZCOUNT', due, '-inf', '(' .. ms), redis.call('ZCOUNT', due, '-inf', ms)
+  while start < behind do -- of one millisecond they stand in the order of their refs; this one may have left
+    local middle = math.floor((start + behind) / 2)
+    if ref ~= '' and redis.call('ZRANGE', due, middle, middle)[1] > ref then
+      behind = middle
+    else
+      start = middle + 1
+    end
   end
+  local found = redis.call('ZRANGE', due, start, start + looked - 1, 'WITHSCORES')
+  local last
   for i = 1, #found, 2 do
-    if not redis.call('ZSCORE', ready, found[i]) then
-      redis.call('ZADD', ready, ready_score(rank_of(found[i]), tonumber(found[i + 1])), found[i])
+    local one, at = found[i], tonumber(found[i + 1])
+    if at > now then
+      last = nil
+      break
+    end
+    last = i == 2 * looked - 1 and string.format('%.0f ', at) .. one
+    if not redis.call('ZSCORE', ready, one) then
+      redis.call('ZADD', ready, ready_score(rank_of(one), at), one)
     end
   end
   redis.call('HSET', readied, field, last or now)
@@ -162,11 +177,11 @@ local function take(ref)
   return false
 end
 
-promote(math.min(tonumber(redis.call('HGET', readied, ask.sink) or '0'), now), ask.sink)
+promote(ask.sink)
 if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
   -- clocks that jumped, or somebody who moved times by hand: from the start, some at a time
   local field = ask.sink .. '|again'
-  if promote(tonumber(redis.call('HGET', readied, field) or '0'), field) then
+  if promote(field) then
     redis.call('HDEL', readied, field)
   end
 end
