@@ -10,14 +10,12 @@ import type { Circuit } from './circuit.ts'
 import { deliveryOf, type DeliveryOptions } from './delivery-of.ts'
 import type { Diverter } from './relief/diverter.ts'
 import type { Wake } from './relief/wake.ts'
-import { effectOn, judge } from './retry-policy.ts'
-import type { SendPace } from './send-pace.ts'
+import { effectOn, judge, pauseAfter } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
   /** After a sink accepted, before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
-  pace: Pick<SendPace, 'pause'>
   /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
   diverter?: Pick<Diverter, 'has' | 'divert' | 'unseal'> | undefined
   /** Brings tries forward once a circuit has closed; undefined: each waits for its time. */
@@ -140,17 +138,21 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
 
 /** Tells all replicas how the sink took it, whatever becomes of that; resolves with whether it is shut by now. */
 export async function tellReplicas(
-  { circuit, pace, wake, logger }: AttemptOptions,
+  { circuit, wake, logger }: AttemptOptions,
   sink: Sink,
-  taken: Attempted['taken'],
+  { taken, isProbe }: { taken: Attempted['taken']; isProbe: boolean },
 ): Promise<boolean> {
   try {
-    if (taken === undefined) await circuit.giveBack(sink.name)
+    if (taken === undefined && isProbe) await circuit.giveBack(sink.name)
     if (taken === undefined) return false
     const error = taken === 'ok' ? undefined : taken
-    if (error?.reason === 'rate_limited') await pace.pause(sink, error.retryAfterMs)
     const word = error ? effectOn(error.reason) : 'ok'
-    const change = await circuit.report(sink.name, word, error?.message)
+    const pauseMs = error && pauseAfter(error, sink.limitPerSecond)
+    const change = await circuit.report(sink.name, word, {
+      answer: error?.message,
+      isProbe,
+      pauseMs,
+    })
     if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
     if (change === 'disabled') {
       const said =
@@ -161,7 +163,8 @@ export async function tellReplicas(
       logger.info({ sink: sink.name }, 'circuit closed: sends go on')
       await wake?.all(sink.name)
     }
-    return change === 'opened' || change === 'open' || change === 'disabled'
+    const isPaused = pauseMs !== undefined && pauseMs > 0
+    return isPaused || change === 'opened' || change === 'open' || change === 'disabled'
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
     return false

@@ -15,13 +15,13 @@ export interface Circuit {
    * to wait before asking again, ms.
    */
   admit(sink: string, count: number, sendTimeoutMs?: number): Promise<Admitted>
-  /** Says what this report changed, if anything, or that it was open before; `answer` is kept where it says that the sink is gone. */
+  /** Says what this report changed, if anything, or that it was open before. */
   report(
     sink: string,
     word: 'ok' | CircuitEffect,
-    answer?: string,
+    sent?: SentReport,
   ): Promise<'opened' | 'open' | 'closed' | 'disabled' | undefined>
-  /** Nothing was sent after all: where this process had the probe of a half-open circuit, the next may be it. */
+  /** The probe of a half-open circuit, which this process had, was not sent after all: the next may be it. */
   giveBack(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
   /**
@@ -34,6 +34,17 @@ export interface Circuit {
 export interface Admitted {
   count: number
   waitMs: number
+  /** The one that goes tries whether the sink is back. */
+  isProbe: boolean
+}
+
+export interface SentReport {
+  /** Kept where it says that the sink is gone. */
+  answer?: string | undefined
+  /** It was the probe: what was sent before the circuit opened says nothing of now. */
+  isProbe?: boolean
+  /** The sink asked for it: no replica sends before it is over. */
+  pauseMs?: number | undefined
 }
 
 export interface SinkPause {
@@ -74,12 +85,14 @@ export function createCircuit(
     async admit(sink, count, sendTimeoutMs = 15_000) {
       const asked = [sendTimeoutMs + probeGraceMs, printOf(sink), replica]
       const answer = Number(await runScript(redis, 'circuit-admit', names(sink), asked))
-      if (answer > 0) return { count: 0, waitMs: answer }
-      return { count: answer === 0 ? count : 1, waitMs: 0 }
+      const isProbe = answer < 0
+      if (answer > 0) return { count: 0, waitMs: answer, isProbe }
+      return { count: isProbe ? 1 : count, waitMs: 0, isProbe }
     },
-    async report(sink, word, answer = '') {
-      if (word === 'none') return undefined
-      const told = [word, printOf(sink), answer.slice(0, 200), circuitOpenMs]
+    async report(sink, word, { answer = '', isProbe = false, pauseMs = 0 } = {}) {
+      if (word === 'none' && !isProbe && pauseMs === 0) return undefined
+      const who = isProbe ? replica : ''
+      const told = [word, printOf(sink), answer.slice(0, 200), circuitOpenMs, who, pauseMs]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), told))
       if (changed.startsWith('opened')) return 'opened'
       return changed === 'closed' || changed === 'disabled' || changed === 'open'

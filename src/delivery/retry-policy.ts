@@ -1,5 +1,5 @@
 /** What becomes of a failed attempt: one pure table over the reasons of SinkError. */
-import type { SinkReason } from '../sinks/sink.ts'
+import type { SinkError, SinkReason } from '../sinks/sink.ts'
 
 /** Waits before the tries that follow; the last one repeats until the age limit. */
 const scheduleMs = [
@@ -61,6 +61,15 @@ function needsOperator(reason: SinkReason): boolean {
 
 function spread(ms: number, random: number): number {
   return Math.round(ms * (0.8 + 0.4 * random))
+}
+
+/** For how long the sink as a whole asked to be left alone, ms; a limit of its own is kept by a pause in any case. */
+export function pauseAfter(
+  { reason, retryAfterMs }: Pick<SinkError, 'reason' | 'retryAfterMs'>,
+  limitPerSecond: number | undefined,
+): number | undefined {
+  const hasLimit = limitPerSecond !== undefined
+  return retryAfterMs ?? (reason === 'rate_limited' && hasLimit ? defaultRateLimitMs : undefined)
 }
 
 /** What a reason says of the sink as a whole: alive, faltering, broken until somebody acts, or no more. */

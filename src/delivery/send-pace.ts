@@ -1,30 +1,22 @@
-/** The rate of each sink with a limit, shared by all replicas: a place is reserved, then waited for. */
+/** The rate of each sink with a limit, shared by all replicas: who sends takes the place that has come. */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { Sink } from '../sinks/sink.ts'
 
 export interface SendPace {
-  /** Reserves the next place of a sink that has a limit; resolves with how long it is until then, ms. */
-  reserve(sink: Sink): Promise<number>
-  /** The other side asked for a pause: nobody sends before it is over. */
-  pause(sink: Sink, ms: number | undefined): Promise<void>
+  /** Takes the place of a sink's next send, if it has come; the place after it, or this one, comes in `nextInMs`. */
+  take(sink: Sink): Promise<{ isTaken: boolean; nextInMs: number }>
 }
 
-const defaultPauseMs = 10_000
-
 export function createSendPace(redis: Redis, keys: Keys): SendPace {
-  async function run(sink: Sink, spacingMs: number, pauseMs: number): Promise<number> {
-    const name = keys.shared('pace', sink.name)
-    return Number(await runScript(redis, 'pace-send', [name], [spacingMs, pauseMs]))
-  }
   return {
-    async reserve(sink) {
-      const limit = sink.limitPerSecond
-      return limit === undefined ? 0 : run(sink, 1_000 / limit, 0)
-    },
-    async pause(sink, ms = defaultPauseMs) {
-      if (sink.limitPerSecond !== undefined) await run(sink, 0, ms)
+    async take({ name, limitPerSecond }) {
+      if (limitPerSecond === undefined) return { isTaken: true, nextInMs: 0 }
+      const spacingMs = 1_000 / limitPerSecond
+      const answer = await runScript(redis, 'pace-send', [keys.shared('pace', name)], [spacingMs])
+      const [taken, nextInMs = 0] = answer as number[]
+      return { isTaken: taken === 1, nextInMs }
     },
   }
 }

@@ -51,6 +51,8 @@ interface Held {
   /** Of its attempt: opened twice, because an answer was lost, it is one. */
   token: string
   renewedAtMs: number
+  /** It tries whether the sink is back. */
+  isProbe: boolean
 }
 
 interface Running extends Held {
@@ -64,14 +66,15 @@ interface Ended {
   outcome: Outcome
   taken: Attempted['taken']
   isGivenUp: boolean
+  isProbe: boolean
 }
 
 /** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
 const maxClaims = 100
 const aheadMs = 2_000
 
-/** So late a place in a sink's pace may still be used. */
-const placeValidMs = 250
+/** So long a leave to send holds: another replica may have met a sink that is down, or wants a pause. */
+const leaveMs = 250
 
 /** A process that was frozen may have lost its claims: it sends nothing that it renewed longer ago. */
 const freshMs = 5_000
@@ -103,10 +106,11 @@ export class SinkDrain {
   readonly #chores = new Set<Promise<void>>()
   #ready = (): void => undefined
   #isFinishing = false
-  /** Until when the circuit lets nothing through, monotonic ms. */
+  /** When the circuit let something through last, and until when it lets nothing, monotonic ms. */
+  #admittedAtMs = -Infinity
   #shutUntilMs = 0
-  /** When the next message may go to a sink with a limit, monotonic ms. */
-  #place: number | undefined
+  /** When the next message may go to a sink with a limit, as far as this process knows, monotonic ms. */
+  #placeMs = 0
   #reported = { isOk: false, atMs: 0 }
   #turns = 0
   /** Claiming goes on beside the turns: what has ended meanwhile is written all the same. */
@@ -138,7 +142,6 @@ export class SinkDrain {
     const { failure } = this.#claiming
     this.#claiming.failure = undefined
     if (failure) throw failure.error
-    await this.#keepPlace()
     await this.#advance()
     this.#claimBeside()
     const mayOpen = this.#sink.limitPerSecond === undefined && this.#free > 0
@@ -204,23 +207,11 @@ export class SinkDrain {
 
   // Claiming ---------------------------------------------------------------------------------------
 
-  /** A sink with a limit has a place in its pace before anything is claimed or sent; one long gone is void. */
-  async #keepPlace(): Promise<void> {
-    const { limitPerSecond } = this.#sink
-    const hasWork = this.#waiting.length > 0 || !this.#due.isEmpty
-    const nowMs = this.#nowMs()
-    if (limitPerSecond === undefined || !hasWork || this.#isFinishing) return
-    if (nowMs < this.#shutUntilMs) return
-    const validMs = Math.max(placeValidMs, 1_000 / limitPerSecond)
-    if (this.#place !== undefined && this.#place >= nowMs - validMs) return
-    this.#place = nowMs + (await this.#options.pace.reserve(this.#sink))
-  }
-
   #claimBeside(): void {
     const nowMs = this.#nowMs()
     if (this.#claiming.isGoingOn || this.#isFinishing) return
     if (this.#waiting.length >= this.#sink.concurrency) return
-    if (nowMs < this.#shutUntilMs || (this.#place ?? 0) - nowMs > aheadMs) return
+    if (nowMs < this.#shutUntilMs || this.#placeMs - nowMs > aheadMs) return
     const [chosen, ...others] = this.#chooseAccount(nowMs)
     if (!chosen) return
     this.#claiming.isGoingOn = true
@@ -249,22 +240,32 @@ export class SinkDrain {
     const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
     const room = roomFor(this.#sink) - this.#waiting.length
-    const { count, waitMs } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
-    if (count === 0) {
-      this.#shutUntilMs = nowMs + Math.min(waitMs, shutLookMs)
-      this.#reported.isOk = false // the probe's success is news
-      const inMs = Math.max(waitMs, soonMs)
-      // what waits for the circuit hides no other sink's work
-      await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
-      await this.#giveBack()
-      return
+    const { count, waitMs, isProbe } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
+    if (count === 0) return this.#shut(waitMs)
+    this.#admittedAtMs = nowMs
+    let hasFound = false
+    try {
+      hasFound = await this.#claimFrom(chosen, others, { count, isProbe })
+    } finally {
+      if (!hasFound && isProbe) await circuit.giveBack(name)
     }
-    const found = await this.#claimFrom(chosen, others, count)
-    if (!found && count === 1) await circuit.giveBack(name)
+  }
+
+  /** What waits for the circuit hides no other sink's work, and is not held. */
+  async #shut(waitMs: number): Promise<void> {
+    this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, shutLookMs)
+    this.#reported.isOk = false // the probe's success is news
+    const inMs = Math.max(waitMs, soonMs)
+    await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
+    await this.#giveBack()
   }
 
   /** Whether anything came of it that is to be sent. */
-  async #claimFrom(chosen: DueAccount, others: DueAccount[], count: number): Promise<boolean> {
+  async #claimFrom(
+    chosen: DueAccount,
+    others: DueAccount[],
+    { count, isProbe }: { count: number; isProbe: boolean },
+  ): Promise<boolean> {
     const { account, rank } = chosen
     const book = this.#options.book(account)
     if (!book) {
@@ -286,8 +287,9 @@ export class SinkDrain {
     const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
     const hint = this.#due.served(chosen, next, this.#nowMs())
     if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
-    const held = messages.map((message) => ({ book, message, token: randomUUID(), renewedAtMs }))
-    this.#waiting = [...this.#waiting, ...held].toSorted((a, b) => b.message.rank - a.message.rank)
+    const held = messages.map((message) => ({ book, message, token: randomUUID() }))
+    const added = held.map((one) => ({ ...one, renewedAtMs, isProbe }))
+    this.#waiting = [...this.#waiting, ...added].toSorted((a, b) => b.message.rank - a.message.rank)
     if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
   }
@@ -348,9 +350,9 @@ export class SinkDrain {
 
   /** Writes what has ended and opens what may go now, one script for each account. */
   async #advance(): Promise<void> {
+    const opening = await this.#takeNext()
     const settling = this.#ended
     this.#ended = []
-    const opening = this.#isFinishing ? [] : this.#takeNext()
     const books = new Set([...settling, ...opening].map(({ book }) => book))
     const rounds = [...books].map((book) =>
       this.#advanceIn(
@@ -363,13 +365,28 @@ export class SinkDrain {
     if (failed?.status === 'rejected') throw failed.reason
   }
 
-  #takeNext(): Held[] {
-    if (this.#free <= 0) return []
+  /** What may go now: as much as is free, or one for each place in the sink's pace. */
+  async #takeNext(): Promise<Held[]> {
+    const isEarly = this.#nowMs() < this.#placeMs
+    if (this.#isFinishing || this.#free <= 0 || this.#waiting.length === 0 || isEarly) return []
+    if (!(await this.#isStillAdmitted())) return []
     if (this.#sink.limitPerSecond === undefined) return this.#waiting.splice(0, this.#free)
-    if (this.#place === undefined || this.#nowMs() < this.#place) return []
-    const next = this.#waiting.splice(0, 1)
-    if (next.length > 0) this.#place = undefined
-    return next
+    const { isTaken, nextInMs } = await this.#options.pace.take(this.#sink)
+    this.#placeMs = this.#nowMs() + nextInMs
+    return isTaken ? this.#waiting.splice(0, 1) : []
+  }
+
+  /** Whether what was claimed may still go; else it is given back. */
+  async #isStillAdmitted(): Promise<boolean> {
+    const { circuit } = this.#options
+    const { name, sendTimeoutMs } = this.#sink
+    const nowMs = this.#nowMs()
+    if (nowMs - this.#admittedAtMs < leaveMs || this.#waiting[0]?.isProbe) return true
+    const { count, waitMs, isProbe } = await circuit.admit(name, 1, sendTimeoutMs)
+    if (isProbe) await circuit.giveBack(name) // it is claimed by itself
+    if (count === 0 || isProbe) await this.#shut(waitMs)
+    else this.#admittedAtMs = nowMs
+    return count > 0 && !isProbe
   }
 
   async #advanceIn(book: Book, settling: Ended[], opening: Held[]): Promise<void> {
@@ -388,19 +405,20 @@ export class SinkDrain {
       const opened = answer.begun[i]
       // undefined: another's by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
+      else if (held.isProbe) this.#addChore(this.#options.circuit.giveBack(this.#sink.name))
     }
     await this.#afterSettling(settling, answer.settled)
   }
 
   #start(held: Held, message: Begun): void {
-    const { book, token } = held
+    const { book, token, isProbe } = held
     const cutOff = new AbortController()
     const key = keyOf(book, message)
     this.#running.set(key, { ...held, cutOff })
     void this.#send(held, message, cutOff.signal).then((attempted) => {
       const { outcome, taken, isGivenUp = false } = attempted
       this.#running.delete(key)
-      this.#ended.push({ book, message, token, outcome, taken, isGivenUp })
+      this.#ended.push({ book, message, token, outcome, taken, isGivenUp, isProbe })
       this.#ready()
     })
   }
@@ -431,7 +449,7 @@ export class SinkDrain {
       const answer = settled[i]
       if (answer?.status === 'settled') this.#goOn(one, answer)
     }
-    for (const { taken } of settling) await this.#tellHow(taken)
+    for (const one of settling) await this.#tellHow(one)
   }
 
   #goOn(one: Ended, { batch, halves }: Settled): void {
@@ -453,12 +471,14 @@ export class SinkDrain {
   }
 
   /** The circuit hears of every failure, and of success as often as it has to. */
-  async #tellHow(taken: Attempted['taken']): Promise<void> {
+  async #tellHow(one: Ended): Promise<void> {
     const atMs = this.#nowMs()
-    const isOk = taken === 'ok'
-    if (isOk && this.#reported.isOk && atMs - this.#reported.atMs < reportMs) return
+    const isOk = one.taken === 'ok'
+    if (isOk && !one.isProbe && this.#reported.isOk && atMs - this.#reported.atMs < reportMs) return
     this.#reported = { isOk, atMs }
-    if (await tellReplicas(this.#options, this.#sink, taken)) await this.#giveBack()
+    if (!(await tellReplicas(this.#options, this.#sink, one))) return
+    this.#admittedAtMs = -Infinity
+    await this.#giveBack()
   }
 
   #countSettled({ message: { members, total }, outcome: { outcome } }: Ended): void {
@@ -494,6 +514,8 @@ export class SinkDrain {
 
   async #giveBack(): Promise<void> {
     const given = this.#waiting.splice(0)
+    const hasProbe = given.some(({ isProbe }) => isProbe)
+    if (hasProbe) await this.#options.circuit.giveBack(this.#sink.name)
     for (const [book, its] of Map.groupBy(given, ({ book }) => book)) {
       const back = its.map(({ message: { ref, rank } }) => ({ ref, rank }))
       await this.#write(book, { back })
@@ -511,13 +533,13 @@ export class SinkDrain {
     const times: number[] = []
     const isPaced = this.#sink.limitPerSecond !== undefined && this.#free > 0
     if (isPaced && this.#waiting.length > 0 && !this.#isFinishing) {
-      times.push(Math.max(this.#place ?? nowMs, this.#shutUntilMs))
+      times.push(Math.max(this.#placeMs, this.#shutUntilMs))
     }
     const nextMs = this.#due.nextMs
     const isBusy = this.#claiming.isGoingOn || this.#isFinishing
     const mayClaim = !isBusy && this.#waiting.length < this.#sink.concurrency
     if (mayClaim && nextMs !== undefined) {
-      times.push(Math.max(nextMs, this.#shutUntilMs, (this.#place ?? 0) - aheadMs))
+      times.push(Math.max(nextMs, this.#shutUntilMs, this.#placeMs - aheadMs))
     }
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
   }

@@ -5,17 +5,18 @@
 -- Returns  0 send, or ms to wait, or -1 send as the one probe of a half-open circuit
 -- @include lib/clock.lua
 
-local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused')
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused', 'retry_after')
 local mark = state[2] and cjson.decode(state[2])
 local is_disabled = mark and (ARGV[2] == '' or mark.of == ARGV[2])
 if state[3] or is_disabled then
   return 5000 -- until an operator's word: looked at again as often
 end
+local shut_until = math.max(tonumber(state[1] or '0'), tonumber(state[4] or '0'))
+if now < shut_until then
+  return shut_until - now
+end
 if not state[1] then
   return 0
-end
-if now < tonumber(state[1]) then
-  return tonumber(state[1]) - now
 end
 if redis.call('SET', KEYS[2], ARGV[3], 'NX', 'PX', ARGV[1]) then
   return -1

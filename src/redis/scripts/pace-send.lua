@@ -1,12 +1,16 @@
 #!lua flags=allow-oom
--- Reserves the next place in a sink's pace, or pushes all places behind a pause.
--- KEYS[1]  the arrival time of the next send
--- ARGV     spacing in ms, pause in ms (0: reserve)
--- Returns  ms to wait for the reserved place
+-- Takes the next place in a sink's pace, if it has come: nobody holds one ahead.
+-- KEYS[1]  when the next send may go
+-- ARGV[1]  spacing in ms
+-- Returns  {1 (taken) | 0, ms until the next place}
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000 + tonumber(clock[2]) / 1000
-local next_at = math.max(now, tonumber(redis.call('GET', KEYS[1]) or '0'))
-local pause = tonumber(ARGV[2])
-local stored = pause > 0 and math.max(next_at, now + pause) or next_at + tonumber(ARGV[1])
-redis.call('SET', KEYS[1], string.format('%.3f', stored), 'PX', math.ceil(stored - now) + 1000)
-return math.ceil(next_at - now)
+local spacing = tonumber(ARGV[1])
+local next_at = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), now + spacing) -- clocks are set back
+if next_at > now then
+  return { 0, math.ceil(next_at - now) }
+end
+local slack = math.min(spacing, 50) -- a timer that is late does not slow the pace
+next_at = (now - next_at < slack and next_at or now) + spacing
+redis.call('SET', KEYS[1], string.format('%.3f', next_at), 'PX', math.ceil(next_at - now) + 1000)
+return { 1, math.max(0, math.ceil(next_at - now)) }

@@ -92,7 +92,7 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
 test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {
   const { book, keys, config, parsed } = await aSocScene(tests)
   const circuit = createCircuit(book.redis, keys, addressPrints(parsed))
-  await circuit.report('soc', 'gone', 'slack answered 404 no_service')
+  await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
     /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}nothing is sent until its address is another one, or "tocsin sinks resume soc" has it tried again$/m,

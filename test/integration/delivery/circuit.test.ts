@@ -55,7 +55,7 @@ test('a probe that fails keeps it open twice as long, up to a quarter of an hour
   for (let i = 0; i < 7; i += 1) {
     await pass(keys)
     await waitToSend(circuit, 'soc')
-    await circuit.report('soc', 'fault')
+    await circuit.report('soc', 'fault', { isProbe: true })
     waits.push(Math.round((await waitToSend(circuit, 'soc')) / 1_000))
   }
   expect(waits).toEqual([60, 120, 240, 480, 900, 900, 900])
@@ -70,6 +70,40 @@ test('a probe that had nothing to send leaves its place to the next', async () =
   expect(await waitToSend(circuit, 'soc')).toBe(0)
 })
 
+test('a fault of before it opened neither opens it anew nor takes the place of the probe', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  await pass(keys)
+  expect(await circuit.report('soc', 'fault')).toBe('open')
+  expect(await circuit.admit('soc', 8)).toMatchObject({ count: 1, isProbe: true })
+  for (const word of ['fault', 'broken'] as const) {
+    expect(await circuit.report('soc', word)).toBe('open')
+  }
+  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'half_open', untilMs: 1 })
+  expect(await waitToSend(circuit, 'soc')).toBe(1_000)
+  expect(await circuit.report('soc', 'fault', { isProbe: true })).toBe('opened')
+})
+
+test('a pause that the sink asked for holds everybody, whatever else it answers meanwhile', async () => {
+  const { circuit } = fresh()
+  await circuit.report('soc', 'none', { pauseMs: 40_000 })
+  await circuit.report('soc', 'fault', { pauseMs: 1_000 })
+  await circuit.report('soc', 'ok')
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(39_000)
+  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'closed' })
+})
+
+test('a probe that is answered by a pause leaves its place to the next, once that is over', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  await pass(keys)
+  await circuit.admit('soc', 1)
+  await circuit.report('soc', 'none', { isProbe: true, pauseMs: 40_000 })
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(39_000)
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'retry_after', 1)
+  expect(await circuit.admit('soc', 8)).toMatchObject({ count: 1, isProbe: true })
+})
+
 test('of two replicas one sends the probe, and while it fails the next is as alone', async () => {
   const { circuit, keys } = fresh()
   const other = createCircuit(tests.redis, keys)
@@ -78,7 +112,7 @@ test('of two replicas one sends the probe, and while it fails the next is as alo
     await pass(keys)
     const asked = [circuit, other, circuit, other].map((replica) => waitToSend(replica, 'soc'))
     expect((await Promise.all(asked)).toSorted((a, b) => a - b)).toEqual([0, 1_000, 1_000, 1_000])
-    await other.report('soc', 'fault')
+    await other.report('soc', 'fault', { isProbe: true })
   }
 })
 
@@ -87,7 +121,8 @@ test('knows since when nothing gets through, over all its openings, until it clo
   await circuit.report('soc', 'broken')
   const { openedAtMs } = await circuit.read('soc', 0)
   await pass(keys)
-  await circuit.report('soc', 'fault')
+  await waitToSend(circuit, 'soc')
+  expect(await circuit.report('soc', 'fault', { isProbe: true })).toBe('opened')
   expect(openedAtMs).toBeGreaterThan(Date.now() - 5_000)
   expect((await circuit.read('soc', 0)).openedAtMs).toBe(openedAtMs)
   await circuit.report('soc', 'ok')
@@ -97,8 +132,10 @@ test('knows since when nothing gets through, over all its openings, until it clo
 test('a sink that is gone is disabled: nothing tries it, whatever was in the air, until it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.report('soc', 'fault')
-  expect(await circuit.report('soc', 'gone', 'slack answered 404 no_service')).toBe('disabled')
-  expect(await circuit.report('soc', 'gone', 'again')).toBeUndefined()
+  expect(await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })).toBe(
+    'disabled',
+  )
+  expect(await circuit.report('soc', 'gone', { answer: 'again' })).toBeUndefined()
   await circuit.report('soc', 'ok')
   await circuit.report('soc', 'fault')
   expect(await waitToSend(circuit, 'soc')).toBe(5_000)
@@ -114,7 +151,7 @@ test('a sink that is gone is disabled: nothing tries it, whatever was in the air
 test('another address is not the one that is gone; a replica with the old one still leaves it alone', async () => {
   const { keys } = fresh()
   const [old, changed] = ['a1', 'b2'].map((print) => createCircuit(tests.redis, keys, () => print))
-  await old!.report('soc', 'gone', 'x')
+  await old!.report('soc', 'gone', { answer: 'x' })
   expect(await waitToSend(changed!, 'soc')).toBe(0)
   expect(await changed!.read('soc', 0)).toMatchObject({ state: 'closed', disabled: undefined })
   expect(await waitToSend(old!, 'soc')).toBe(5_000)
@@ -124,7 +161,7 @@ test('another address is not the one that is gone; a replica with the old one st
 
 test('a sink that is gone is left alone by a replica that cannot read its address', async () => {
   const { keys } = fresh()
-  await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', 'x')
+  await createCircuit(tests.redis, keys, () => 'a1').report('soc', 'gone', { answer: 'x' })
   expect(
     await waitToSend(
       createCircuit(tests.redis, keys, () => ''),
@@ -151,7 +188,7 @@ test('says when something got through last, and why a sink is no more, in 200 ch
   await circuit.report('soc', 'ok')
   const { lastSuccessMs } = await circuit.read('soc', Date.now())
   expect(lastSuccessMs).toBeGreaterThan(startMs)
-  await circuit.report('soc', 'gone', 'x'.repeat(10_000))
+  await circuit.report('soc', 'gone', { answer: 'x'.repeat(10_000) })
   expect((await circuit.read('soc', Date.now())).disabled?.reason).toBe('x'.repeat(200))
 })
 

@@ -4,7 +4,6 @@ import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { createSendPace } from '../../../src/delivery/send-pace.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -67,14 +66,25 @@ test('a second pass over a delivered item sends nothing', async () => {
   expect(soc.received).toHaveLength(1)
 })
 
-test('a sink that asks for a pause gets it from everybody who sends to it', async () => {
-  const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
-  const { book, keys, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
-  soc.next(() => Promise.reject(new SinkError('rate_limited', 'slower', { retryAfterMs: 40_000 })))
-  await deliver(soc, ref)
-  expect(await createSendPace(tests.redis, keys).reserve(soc)).toBeGreaterThan(30_000)
-})
+test.each([
+  ['rate_limited', 40_000, undefined, 40_000],
+  ['unavailable', 40_000, undefined, 40_000],
+  ['rate_limited', undefined, 1_000, 10_000],
+  ['rate_limited', undefined, undefined, 0],
+] as const)(
+  'a sink that answers %s, Retry-After %s, limit %s, is left alone for %s ms',
+  async (reason, retryAfterMs, limitPerSecond, pauseMs) => {
+    const soc = aRehearsedSink('soc', limitPerSecond === undefined ? {} : { limitPerSecond })
+    const { book, deliver, circuit } = await rig(soc)
+    const ref = await made(book, 'a/b/1', ['soc'])
+    const asked = retryAfterMs === undefined ? {} : { retryAfterMs }
+    soc.next(() => Promise.reject(new SinkError(reason, 'slower', asked)))
+    await deliver(soc, ref)
+    const { waitMs } = await circuit.admit('soc', 1)
+    expect(waitMs).toBeGreaterThanOrEqual(Math.max(0, pauseMs - 5_000))
+    expect(waitMs).toBeLessThanOrEqual(pauseMs)
+  },
+)
 
 test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
   const soc = aRehearsedSink('soc')

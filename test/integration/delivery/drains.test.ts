@@ -187,9 +187,71 @@ test('one message tries whether a sink is back, whoever else has something for i
   expect(await pendingIn(book)).toEqual({ queued: 19, sending: 1 })
   sending.resolve()
   await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
+  await until('its circuit is open again', async () => {
+    const { state } = await circuit.read('soc', Date.now())
+    return state === 'open'
+  })
   for (const one of [drains, other.drains]) await one.stop(1_000)
   expect(soc.received).toHaveLength(1)
   expect(await pendingIn(book)).toEqual({ queued: 19, retrying: 1 })
+})
+
+test('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
+  const asked = Promise.withResolvers<void>()
+  const [soc, same] = [1, 2].map(() => aRehearsedSink('soc', { limitPerSecond: 1 }))
+  soc!.next(async () => {
+    await asked.promise
+    throw new SinkError('rate_limited', 'slower', { retryAfterMs: 60_000 })
+  })
+  const { book, drains, with: process } = await rig(soc!)
+  const other = process([same!], { drain: { holder: { owner: 'other', leaseMs: 10_000 } } })
+  await bring(book, 'soc', 20)
+  for (const one of [drains, other.drains]) one.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is tried', () => soc!.received.length === 1)
+  await other.drains.tell('main', [{ sink: 'soc' }])
+  const holders = (): Promise<string[]> => tests.redis.hvals(book.key('claims'))
+  await until('the other has claims', async () => /other/.test(String(await holders())))
+  asked.resolve()
+  await until('all is given back', async () => (await holders()).length === 0)
+  for (const one of [drains, other.drains]) await one.stop(1_000)
+  expect(soc!.received.length + same!.received.length).toBe(1)
+  expect(await pendingIn(book)).toEqual({ queued: 19, retrying: 1 })
+})
+
+test('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
+  const ending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc')
+  soc.next(() => ending.promise)
+  const { book, circuit, with: process } = await rig()
+  const { drains } = process([soc], { clock, drain: { clock } })
+  await bring(book, 'soc', 8)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is being sent', () => soc.received.length === 1)
+  await circuit.report('soc', 'none', { pauseMs: 60_000 }) // by another replica
+  aheadMs += 300
+  ending.resolve()
+  await until(
+    'the rest is given back',
+    async () => (await tests.redis.hlen(book.key('claims'))) === 0,
+  )
+  await drains.stop(1_000)
+  expect(soc.received).toHaveLength(1)
+  expect(await pendingIn(book)).toEqual({ queued: 7 })
+})
+
+test('a replica that finds nothing to send leaves the place to one that does', async () => {
+  const soc = aRehearsedSink('soc', { limitPerSecond: 0.01 })
+  const { drains, hints, options } = await rig(soc)
+  await hints.tell([{ account: 'main', sink: 'soc', inMs: 0 }])
+  drains.start()
+  await drains.hearOnce()
+  await until('it looked', async () => (await hints.read(10)).length === 0)
+  await drains.stop(1_000)
+  expect(await options.pace.take(soc)).toMatchObject({ isTaken: true })
 })
 
 test('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {

@@ -95,7 +95,7 @@ test('nothing goes elsewhere while an operator pauses the sink, a message tries 
 test('a sink that is gone hands over at once', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 2)
-  await rig.circuit.report('siem', 'gone', 'answered 410')
+  await rig.circuit.report('siem', 'gone', { answer: 'answered 410' })
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
   expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ created: 2 })

@@ -15,49 +15,69 @@ beforeAll(() => {
 
 afterAll(() => other.disconnect())
 
-/** Two replicas; a place says how long it is until then. */
+/** Two replicas. */
 function replicas(keys: Keys): SendPace[] {
   return [tests.redis, other].map((redis) => createSendPace(redis, keys))
 }
 
 test('replicas share one pace: so many sends take so long, whoever sends', async () => {
   const paces = replicas(tests.keys())
-  const soc = aRehearsedSink('soc', { limitPerSecond: 2 })
+  const soc = aRehearsedSink('soc', { limitPerSecond: 50 })
   const startMs = systemClock.monotonic()
-  const slept: number[] = []
-  for (let i = 0; i < 20; i += 1) slept.push(await paces[i % 2]!.reserve(soc))
+  for (let taken = 0; taken < 20;) {
+    const asked = await Promise.all(paces.map((pace) => pace.take(soc)))
+    taken += asked.filter(({ isTaken }) => isTaken).length
+    await systemClock.sleep(Math.min(...asked.map(({ nextInMs }) => nextInMs)))
+  }
   const tookMs = systemClock.monotonic() - startMs
-  expect(slept[0]).toBe(0)
-  expect(slept.at(-1)!).toBeGreaterThan(19 * 500 - tookMs - 10)
-  expect(slept.at(-1)!).toBeLessThanOrEqual(19 * 500)
-  expect(slept).toEqual(slept.toSorted((a, b) => a - b))
+  expect(tookMs).toBeGreaterThan(19 * 20 - 20)
 })
 
-test('a pause that was asked for holds for every replica, and a shorter one does not shorten it', async () => {
+test('a place is not held ahead: who asks too early has taken nothing, and hears how long it is', async () => {
   const paces = replicas(tests.keys())
-  const soc = aRehearsedSink('soc', { limitPerSecond: 100 })
-  await paces[0]!.pause(soc, 30_000)
-  await paces[1]!.pause(soc, 1_000)
-  expect(await paces[1]!.reserve(soc)).toBeGreaterThan(29_000)
-})
-
-test('a sink without a limit waits for nothing', async () => {
-  const paces = replicas(tests.keys())
-  for (let i = 0; i < 3; i += 1) {
-    expect(await paces[0]!.reserve(aRehearsedSink('siem'))).toBe(0)
+  const soc = aRehearsedSink('soc', { limitPerSecond: 0.1 })
+  expect(await paces[0]!.take(soc)).toEqual({ isTaken: true, nextInMs: 10_000 })
+  for (let i = 0; i < 5; i += 1) {
+    const { isTaken, nextInMs } = await paces[i % 2]!.take(soc)
+    expect(isTaken).toBe(false)
+    expect(nextInMs).toBeGreaterThan(5_000)
+    expect(nextInMs).toBeLessThanOrEqual(10_000)
   }
 })
 
-test('a pause of a sink without a limit holds nothing up once it has one', async () => {
-  const paces = replicas(tests.keys())
-  await paces[0]!.pause(aRehearsedSink('siem'), 30_000)
-  expect(await paces[0]!.reserve(aRehearsedSink('siem', { limitPerSecond: 100 }))).toBe(0)
+test('a place that is taken late by milliseconds keeps the beat, one long after its time does not', async () => {
+  const keys = tests.keys()
+  const [pace] = replicas(keys)
+  const soc = aRehearsedSink('soc', { limitPerSecond: 0.1 })
+  const name = keys.shared('pace', 'soc')
+  const late = `local clock = redis.call('TIME')
+    local now = tonumber(clock[1]) * 1000 + tonumber(clock[2]) / 1000
+    redis.call('SET', KEYS[1], string.format('%.3f', now - ARGV[1]))`
+  await tests.redis.eval(late, 1, name, 20)
+  expect((await pace!.take(soc)).nextInMs).toBeLessThanOrEqual(9_980)
+  await tests.redis.eval(late, 1, name, 60)
+  expect((await pace!.take(soc)).nextInMs).toBe(10_000)
+})
+
+test('a clock of Redis that was set back delays the next send by one place at most', async () => {
+  const keys = tests.keys()
+  const [pace] = replicas(keys)
+  await tests.redis.set(keys.shared('pace', 'soc'), Date.now() + 3_600_000)
+  const soc = aRehearsedSink('soc', { limitPerSecond: 2 })
+  expect((await pace!.take(soc)).nextInMs).toBeLessThanOrEqual(500)
+})
+
+test('a sink without a limit waits for nothing', async () => {
+  const [pace] = replicas(tests.keys())
+  for (let i = 0; i < 3; i += 1) {
+    expect(await pace!.take(aRehearsedSink('siem'))).toEqual({ isTaken: true, nextInMs: 0 })
+  }
 })
 
 test('the next place of a sink stands in Redis, by the clock of Redis, for a second longer than it matters', async () => {
   const keys = tests.keys()
   const paces = replicas(keys)
-  await paces[0]!.reserve(aRehearsedSink('soc', { limitPerSecond: 0.1 }))
+  await paces[0]!.take(aRehearsedSink('soc', { limitPerSecond: 0.1 }))
   const name = keys.shared('pace', 'soc')
   const [seconds] = await tests.redis.time()
   expect(Number(await tests.redis.get(name)) - Number(seconds) * 1000).toBeGreaterThan(9_000)
