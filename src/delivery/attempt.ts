@@ -136,15 +136,15 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
   return Object.hasOwn(consequences, word)
 }
 
-/** Tells all replicas how the sink took it, whatever becomes of that; resolves with whether it is shut by now. */
+/** Tells all replicas how the sink took it, whatever becomes of that; resolves with what the sink is by now. */
 export async function tellReplicas(
-  { circuit, wake, logger }: AttemptOptions,
+  { circuit, logger }: AttemptOptions,
   sink: Sink,
   { taken, isProbe }: { taken: Attempted['taken']; isProbe: boolean },
-): Promise<boolean> {
+): Promise<'shut' | 'back' | undefined> {
   try {
     if (taken === undefined && isProbe) await circuit.giveBack(sink.name)
-    if (taken === undefined) return false
+    if (taken === undefined) return undefined
     const error = taken === 'ok' ? undefined : taken
     const word = error ? effectOn(error.reason) : 'ok'
     const pauseMs = error && pauseAfter(error, sink.limitPerSecond)
@@ -159,15 +159,30 @@ export async function tellReplicas(
         'sink disabled: nothing is sent until its address is another one, or it is resumed'
       logger.error({ sink: sink.name, reason: error?.message }, said)
     }
-    if (change === 'closed') {
-      logger.info({ sink: sink.name }, 'circuit closed: sends go on')
-      await wake?.all(sink.name)
-    }
-    const isPaused = pauseMs !== undefined && pauseMs > 0
-    return isPaused || change === 'opened' || change === 'open' || change === 'disabled'
+    if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
+    if (pauseMs !== undefined) return 'shut'
+    if (change === undefined) return undefined
+    return change === 'closed' ? 'back' : 'shut'
   } catch (cause) {
     logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
-    return false
+    return undefined
+  }
+}
+
+export function countSettled(
+  { metrics, clock }: AttemptOptions,
+  { name: sink }: Sink,
+  { message: { members, total }, outcome: { outcome } }: { message: Message; outcome: Outcome },
+): void {
+  if (outcome === 'retry' || outcome === 'unsent') return
+  metrics.deliveriesTotal.inc({ sink, outcome })
+  if (outcome === 'split') return
+  metrics.itemsSettledTotal.inc({ sink, outcome }, total)
+  if (outcome === 'dead') return
+  for (const { severity, payload } of members) {
+    const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())
+    const seconds = Math.max(0, waitedMs) / 1000
+    metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, seconds)
   }
 }
 

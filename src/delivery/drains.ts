@@ -108,7 +108,12 @@ export class Drains {
 
   /** Renews the leases of all that is in hand. */
   async renewOnce(): Promise<void> {
-    await Promise.all([...this.#runners.values()].map(({ drain }) => drain.renew()))
+    const all = Promise.all([...this.#runners.values()].map(({ drain }) => drain.renew()))
+    // where one part of Redis hangs, the leases of the others are renewed all the same
+    await this.#firstOf(
+      all.then(() => undefined),
+      this.#options.leaseMs / 4,
+    )
   }
 
   /** Looks at every account: nudges what is due, and holds or takes back what has no sink. */

@@ -18,6 +18,22 @@ export interface Told {
   hint?: Hint | undefined
 }
 
+export interface Choice {
+  /** The one that was served longest ago, whatever it has. */
+  isOldest?: boolean
+  /** Is looked at already. */
+  isBusy?: (account: string) => boolean
+}
+
+export interface Turn {
+  chosen: DueAccount
+  /** How many others have the same rank, and the worst rank among the others. */
+  rivals: number
+  leastRank: number
+}
+
+const no = (): boolean => false
+
 /** What is due later than this is left to the hints, ms. */
 export const soonMs = 2_000
 
@@ -40,11 +56,14 @@ export class DueAccounts {
     })
   }
 
-  /** Those to look at now: the worst first, of several the one that was served longest ago. */
-  ready(nowMs: number): DueAccount[] {
-    return [...this.#known.values()]
-      .filter(({ atMs }) => atMs <= nowMs)
-      .toSorted((a, b) => b.rank - a.rank || a.servedAtMs - b.servedAtMs)
+  /** Whose turn it is: the worst, of several the one that was served longest ago; or that one, whatever it has. */
+  next(nowMs: number, { isOldest = false, isBusy = no }: Choice = {}): Turn | undefined {
+    let turn: Turn | undefined
+    for (const one of this.#known.values()) {
+      if (one.atMs > nowMs || isBusy(one.account)) continue
+      turn = turn ? after(turn, one, isOldest) : { chosen: one, rivals: 0, leastRank: 1 }
+    }
+    return turn
   }
 
   /**
@@ -75,9 +94,21 @@ export class DueAccounts {
     this.#known.delete(account)
   }
 
-  /** When the next look is due, monotonic ms. */
-  get nextMs(): number | undefined {
-    const times = [...this.#known.values()].map(({ atMs }) => atMs)
-    return times.length === 0 ? undefined : Math.min(...times)
+  /** When the next look is due at an account that is not looked at already, monotonic ms. */
+  nextMs({ isBusy = no }: Choice = {}): number | undefined {
+    let nextMs: number | undefined
+    for (const { account, atMs } of this.#known.values()) {
+      if (!isBusy(account)) nextMs = Math.min(nextMs ?? atMs, atMs)
+    }
+    return nextMs
   }
+}
+
+/** The turn with one more account to choose from. */
+function after({ chosen, rivals, leastRank }: Turn, one: DueAccount, isOldest: boolean): Turn {
+  const isOlder = one.servedAtMs < chosen.servedAtMs
+  if (isOldest) return { chosen: isOlder ? one : chosen, rivals: 0, leastRank: 1 }
+  if (one.rank > chosen.rank) return { chosen: one, rivals: 0, leastRank: chosen.rank }
+  if (one.rank < chosen.rank) return { chosen, rivals, leastRank: Math.max(leastRank, one.rank) }
+  return { chosen: isOlder ? one : chosen, rivals: rivals + 1, leastRank: one.rank }
 }

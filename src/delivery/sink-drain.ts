@@ -24,12 +24,13 @@ import {
 import type { WorkHints } from './work-hints.ts'
 import {
   attemptSend,
+  countSettled,
   tellReplicas,
   type Attempted,
   type AttemptOptions,
   type Begun,
 } from './attempt.ts'
-import { DueAccounts, soonMs, type DueAccount, type Told } from './due-accounts.ts'
+import { DueAccounts, soonMs, type Told, type Turn } from './due-accounts.ts'
 import { freezeBatches } from './freeze-batches.ts'
 import type { SendPace } from './send-pace.ts'
 import { withoutKeptBack, type Judging } from './suppression.ts'
@@ -67,6 +68,14 @@ interface Ended {
   taken: Attempted['taken']
   isGivenUp: boolean
   isProbe: boolean
+  /** A write of it broke off, and may have arrived all the same. */
+  mayBeWritten?: boolean
+}
+
+/** A round under way: how many sends it opens, which have their place for so long. */
+interface Going {
+  opening: number
+  untilMs: number
 }
 
 /** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
@@ -87,6 +96,9 @@ const brokenOffMs = 5_000
 
 /** An account whose claim failed is asked again after as long. */
 const failedMs = 1_000
+
+/** A claim or a round that takes longer holds no other account's up. */
+const slowMs = 500
 
 /** A shut circuit is looked at again as often: a late success may have closed it. */
 const shutLookMs = 5_000
@@ -113,10 +125,11 @@ export class SinkDrain {
   #placeMs = 0
   #reported = { isOk: false, atMs: 0 }
   #turns = 0
-  /** Claiming goes on beside the turns: what has ended meanwhile is written all the same. */
-  readonly #claiming: { isGoingOn: boolean; failure?: { error: unknown } | undefined } = {
-    isGoingOn: false,
-  }
+  /** Rounds and claims go on beside the turns, one for each account: where a part of Redis hangs, the others go on. */
+  readonly #rounds = new Map<Book, Going>()
+  /** Since when, by account, monotonic ms. */
+  readonly #claiming = new Map<string, number>()
+  #failure: { error: unknown } | undefined
 
   constructor(sink: Sink, options: DrainOptions) {
     this.#sink = sink
@@ -135,18 +148,16 @@ export class SinkDrain {
   }
 
   /**
-   * One turn: writes what has ended, opens and starts what may go, claims more. Resolves with how long at most until
-   * the next turn, ms; undefined: until `onReady`. Throws what Redis throws.
+   * One turn: begins to write what has ended, to open what may go, and to claim more. Resolves with how long at most
+   * until the next turn, ms; undefined: until `onReady`. Throws what Redis threw at what an earlier turn began.
    */
   async turn(): Promise<number | undefined> {
-    const { failure } = this.#claiming
-    this.#claiming.failure = undefined
+    const failure = this.#failure
+    this.#failure = undefined
     if (failure) throw failure.error
     await this.#advance()
     this.#claimBeside()
-    const mayOpen = this.#sink.limitPerSecond === undefined && this.#free > 0
-    const hasMore = mayOpen && this.#waiting.length > 0 && !this.#isFinishing
-    return this.#ended.length > 0 || hasMore ? 0 : this.#nextTurnMs()
+    return this.#nextTurnMs()
   }
 
   /** Renews the leases of what is in hand; a send whose claim was lost is cut off. */
@@ -184,7 +195,7 @@ export class SinkDrain {
 
   /** How much lies in this process' hands. */
   get inHand(): number {
-    const going = this.#running.size + this.#chores.size + Number(this.#claiming.isGoingOn)
+    const going = this.#running.size + this.#chores.size + this.#claiming.size + this.#rounds.size
     return this.#waiting.length + this.#ended.length + going
   }
 
@@ -198,7 +209,17 @@ export class SinkDrain {
   }
 
   get #free(): number {
-    return this.#sink.concurrency - this.#running.size
+    const nowMs = this.#nowMs()
+    const going = [...this.#rounds.values()].filter(({ untilMs }) => untilMs > nowMs)
+    const opening = going.reduce((sum, one) => sum + one.opening, 0)
+    return this.#sink.concurrency - this.#running.size - opening
+  }
+
+  /** How much waits for its turn; what waits for a part of Redis that hangs does not count. */
+  get #readyCount(): number {
+    const nowMs = this.#nowMs()
+    const isHung = ({ book }: Held): boolean => (this.#rounds.get(book)?.untilMs ?? nowMs) < nowMs
+    return this.#waiting.length - this.#waiting.filter(isHung).length
   }
 
   #write(book: Book, round: Round): Promise<RoundAnswer> {
@@ -209,43 +230,43 @@ export class SinkDrain {
 
   #claimBeside(): void {
     const nowMs = this.#nowMs()
-    if (this.#claiming.isGoingOn || this.#isFinishing) return
-    if (this.#waiting.length >= this.#sink.concurrency) return
+    if (this.#isFinishing || this.#claimingUntilMs > nowMs) return
+    if (this.#readyCount >= this.#sink.concurrency) return
     if (nowMs < this.#shutUntilMs || this.#placeMs - nowMs > aheadMs) return
-    const [chosen, ...others] = this.#chooseAccount(nowMs)
-    if (!chosen) return
-    this.#claiming.isGoingOn = true
-    void this.#claimMore(chosen, others)
+    this.#turns = (this.#turns + 1) % 10
+    const isOldest = this.#turns === 0 // one turn in ten, whatever it has
+    const turn = this.#due.next(nowMs, { isOldest, isBusy: (name) => this.#claiming.has(name) })
+    if (!turn) return
+    const { chosen } = turn
+    this.#claiming.set(chosen.account, nowMs)
+    void this.#claimMore(turn)
       .catch((error: unknown) => {
         // others first: it may be this account's part of Redis alone
         this.#due.served(chosen, { inMs: failedMs, rank: chosen.rank }, this.#nowMs())
-        this.#claiming.failure = { error }
+        this.#failure = { error }
       })
       .then(() => {
-        this.#claiming.isGoingOn = false
+        this.#claiming.delete(chosen.account)
         this.#ready()
       })
   }
 
-  /** The one with the worst, and the others; one turn in ten is that of the one that waits longest, whatever it has. */
-  #chooseAccount(nowMs: number): DueAccount[] {
-    const ready = this.#due.ready(nowMs)
-    this.#turns = (this.#turns + 1) % 10
-    if (this.#turns > 0) return ready
-    return ready.toSorted((a, b) => a.servedAtMs - b.servedAtMs).slice(0, 1)
+  /** Until when the claims that go on are waited for, monotonic ms. */
+  get #claimingUntilMs(): number {
+    return Math.max(-Infinity, ...this.#claiming.values()) + slowMs
   }
 
-  async #claimMore(chosen: DueAccount, others: DueAccount[]): Promise<void> {
+  async #claimMore(turn: Turn): Promise<void> {
     const { circuit } = this.#options
     const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
-    const room = roomFor(this.#sink) - this.#waiting.length
+    const room = roomFor(this.#sink) - this.#readyCount
     const { count, waitMs, isProbe } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
     if (count === 0) return this.#shut(waitMs)
     this.#admittedAtMs = nowMs
     let hasFound = false
     try {
-      hasFound = await this.#claimFrom(chosen, others, { count, isProbe })
+      hasFound = await this.#claimFrom(turn, { count, isProbe })
     } finally {
       if (!hasFound && isProbe) await circuit.giveBack(name)
     }
@@ -256,14 +277,13 @@ export class SinkDrain {
     this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, shutLookMs)
     this.#reported.isOk = false // the probe's success is news
     const inMs = Math.max(waitMs, soonMs)
+    void this.#giveBack()
     await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
-    await this.#giveBack()
   }
 
   /** Whether anything came of it that is to be sent. */
   async #claimFrom(
-    chosen: DueAccount,
-    others: DueAccount[],
+    { chosen, rivals, leastRank }: Turn,
     { count, isProbe }: { count: number; isProbe: boolean },
   ): Promise<boolean> {
     const { account, rank } = chosen
@@ -271,22 +291,21 @@ export class SinkDrain {
     if (!book) {
       this.#due.drop(account)
       if (chosen.hint)
-        this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
+        void this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
       return false
     }
-    const rivals = others.filter((other) => other.rank === rank).length
     const renewedAtMs = this.#nowMs()
     const { claims, left, topRank, nextInMs } = await claimDue(book, this.#options.holder, {
       sink: this.#sink.name,
       max: Math.max(1, Math.ceil(count / (1 + rivals))),
-      leastRank: others[0]?.rank ?? 1,
+      leastRank,
     })
     const fresh = claims.filter((claim) => !this.#holds(book, claim))
     const { messages, againInMs } = await this.#sortOut(book, fresh, count)
     const inMs = left > 0 ? 0 : leastOf(nextInMs, againInMs)
     const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
     const hint = this.#due.served(chosen, next, this.#nowMs())
-    if (hint) this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
     const held = messages.map((message) => ({ book, message, token: randomUUID() }))
     const added = held.map((one) => ({ ...one, renewedAtMs, isProbe }))
     this.#waiting = [...this.#waiting, ...added].toSorted((a, b) => b.message.rank - a.message.rank)
@@ -311,10 +330,10 @@ export class SinkDrain {
     const messages: Message[] = []
     let againInMs: number | undefined
     for (const claim of claims) {
-      if (claim.kind === 'detail') this.#addChore(this.#releaseWithout(book, claim.ref))
+      if (claim.kind === 'detail') void this.#addChore(this.#releaseWithout(book, claim.ref))
       else if (claim.kind === 'settling') {
-        this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
-      } else if (claim.kind === 'unsealing') this.#addChore(this.#unseal(book, claim.ref))
+        void this.#addChore(settleMembers(book, claim.ref, claim.batch, find))
+      } else if (claim.kind === 'unsealing') void this.#addChore(this.#unseal(book, claim.ref))
       else if (claim.kind !== 'collection') messages.push(claim)
       else {
         const { frozen, restInMs } = await this.#freeze(book, claim, max)
@@ -348,32 +367,51 @@ export class SinkDrain {
 
   // Sending ----------------------------------------------------------------------------------------
 
-  /** Writes what has ended and opens what may go now, one script for each account. */
+  /** Begins to write what has ended and to open what may go now: one script for each account that has none going. */
   async #advance(): Promise<void> {
     const opening = await this.#takeNext()
-    const settling = this.#ended
-    this.#ended = []
-    const books = new Set([...settling, ...opening].map(({ book }) => book))
-    const rounds = [...books].map((book) =>
-      this.#advanceIn(
+    const settling = this.#ended.filter(({ book }) => !this.#rounds.has(book))
+    this.#ended = this.#ended.filter(({ book }) => this.#rounds.has(book))
+    for (const book of new Set([...settling, ...opening].map((one) => one.book))) {
+      this.#advanceBeside(
         book,
         settling.filter((one) => one.book === book),
         opening.filter((one) => one.book === book),
-      ),
-    )
-    const failed = (await Promise.allSettled(rounds)).find(({ status }) => status === 'rejected')
-    if (failed?.status === 'rejected') throw failed.reason
+      )
+    }
+  }
+
+  #advanceBeside(book: Book, settling: Ended[], opening: Held[]): void {
+    this.#rounds.set(book, { opening: opening.length, untilMs: this.#nowMs() + slowMs })
+    void this.#advanceIn(book, settling, opening)
+      .catch((error: unknown) => {
+        this.#failure = { error }
+      })
+      .then(() => {
+        this.#rounds.delete(book)
+        this.#ready()
+      })
   }
 
   /** What may go now: as much as is free, or one for each place in the sink's pace. */
   async #takeNext(): Promise<Held[]> {
     const isEarly = this.#nowMs() < this.#placeMs
-    if (this.#isFinishing || this.#free <= 0 || this.#waiting.length === 0 || isEarly) return []
+    if (this.#isFinishing || this.#free <= 0 || isEarly || !this.#hasNext) return []
     if (!(await this.#isStillAdmitted())) return []
-    if (this.#sink.limitPerSecond === undefined) return this.#waiting.splice(0, this.#free)
-    const { isTaken, nextInMs } = await this.#options.pace.take(this.#sink)
-    this.#placeMs = this.#nowMs() + nextInMs
-    return isTaken ? this.#waiting.splice(0, 1) : []
+    let count = this.#free
+    if (this.#sink.limitPerSecond !== undefined) {
+      const { isTaken, nextInMs } = await this.#options.pace.take(this.#sink)
+      this.#placeMs = this.#nowMs() + nextInMs
+      count = Number(isTaken)
+    }
+    const idle = this.#waiting.filter(({ book }) => !this.#rounds.has(book))
+    const next = new Set(idle.slice(0, count))
+    this.#waiting = this.#waiting.filter((one) => !next.has(one))
+    return [...next]
+  }
+
+  get #hasNext(): boolean {
+    return this.#waiting.some(({ book }) => !this.#rounds.has(book))
   }
 
   /** Whether what was claimed may still go; else it is given back. */
@@ -397,15 +435,18 @@ export class SinkDrain {
     try {
       answer = await this.#write(book, { settle, begin })
     } catch (error) {
-      this.#ended.push(...settling) // written by a later turn
+      const again = settling.map((one) => ({ ...one, mayBeWritten: true }))
+      this.#ended.push(...again) // written by a later turn
       if (!this.#isFinishing) this.#waiting.unshift(...opening) // else due again when its lease ends
       throw error
+    } finally {
+      this.#rounds.set(book, { opening: 0, untilMs: renewedAtMs + slowMs })
     }
     for (const [i, held] of opening.entries()) {
       const opened = answer.begun[i]
       // undefined: another's by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
-      else if (held.isProbe) this.#addChore(this.#options.circuit.giveBack(this.#sink.name))
+      else if (held.isProbe) void this.#addChore(this.#options.circuit.giveBack(this.#sink.name))
     }
     await this.#afterSettling(settling, answer.settled)
   }
@@ -419,7 +460,7 @@ export class SinkDrain {
       const { outcome, taken, isGivenUp = false } = attempted
       this.#running.delete(key)
       this.#ended.push({ book, message, token, outcome, taken, isGivenUp, isProbe })
-      this.#ready()
+      if (!this.#rounds.has(book)) this.#ready()
     })
   }
 
@@ -447,27 +488,28 @@ export class SinkDrain {
   async #afterSettling(settling: Ended[], settled: readonly Settled[]): Promise<void> {
     for (const [i, one] of settling.entries()) {
       const answer = settled[i]
-      if (answer?.status === 'settled') this.#goOn(one, answer)
+      const isOurs = answer?.status === 'already' && one.mayBeWritten
+      if (answer?.status === 'settled' || (answer && isOurs)) this.#goOn(one, answer)
     }
     for (const one of settling) await this.#tellHow(one)
   }
 
-  #goOn(one: Ended, { batch, halves }: Settled): void {
+  #goOn(one: Ended, { batch }: Settled): void {
     const { clock, diverter, book: find } = this.#options
     const { book, message, outcome, isGivenUp } = one
     if (isGivenUp) {
-      this.#addChore(diverter?.divert(book, message.ref))
+      void this.#addChore(diverter?.divert(book, message.ref))
       return
     }
-    if (batch) this.#addChore(settleMembers(book, message.ref, batch, find))
-    this.#countSettled(one)
-    const isAgain = outcome.outcome === 'unsent' || halves !== undefined
+    if (batch) void this.#addChore(settleMembers(book, message.ref, batch, find))
+    countSettled(this.#options, this.#sink, one)
+    const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
     const againMs = isAgain ? clock.now() : outcome.atMs // of a retry alone
     if (againMs === undefined) return
     const inMs = Math.max(0, againMs - clock.now())
     if (inMs <= soonMs) this.nudge(book.account, { inMs, rank: message.rank })
     const told = { account: book.account, sink: this.#sink.name, inMs }
-    this.#addChore(this.#options.hints.tell([told]))
+    void this.#addChore(this.#options.hints.tell([told]))
   }
 
   /** The circuit hears of every failure, and of success as often as it has to. */
@@ -476,51 +518,41 @@ export class SinkDrain {
     const isOk = one.taken === 'ok'
     if (isOk && !one.isProbe && this.#reported.isOk && atMs - this.#reported.atMs < reportMs) return
     this.#reported = { isOk, atMs }
-    if (!(await tellReplicas(this.#options, this.#sink, one))) return
+    const state = await tellReplicas(this.#options, this.#sink, one)
+    if (state === 'back') void this.#addChore(this.#options.wake?.all(this.#sink.name))
+    if (state !== 'shut') return
     this.#admittedAtMs = -Infinity
-    await this.#giveBack()
-  }
-
-  #countSettled({ message: { members, total }, outcome: { outcome } }: Ended): void {
-    const { metrics, clock } = this.#options
-    const { name: sink } = this.#sink
-    if (outcome === 'retry' || outcome === 'unsent') return
-    metrics.deliveriesTotal.inc({ sink, outcome })
-    if (outcome === 'split') return
-    metrics.itemsSettledTotal.inc({ sink, outcome }, total)
-    if (outcome === 'dead') return
-    for (const { severity, payload } of members) {
-      const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())
-      const seconds = Math.max(0, waitedMs) / 1000
-      metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, seconds)
-    }
+    void this.#giveBack()
   }
 
   /** What fails is due again when its lease ends. */
-  #addChore(work: Promise<unknown> | undefined): void {
+  async #addChore(work: Promise<unknown> | undefined): Promise<void> {
     if (!work) return
     const { logger } = this.#options
     const failed = (error: unknown): void =>
       logger.warn({ sink: this.#sink.name, err: error }, 'work broke off; it comes again')
     const chore = work.then(() => undefined, failed)
     this.#chores.add(chore)
-    void chore.then(() => {
-      this.#chores.delete(chore)
-      this.#ready()
-    })
+    await chore
+    this.#chores.delete(chore)
+    this.#ready()
   }
 
   // Leases -----------------------------------------------------------------------------------------
 
   async #giveBack(): Promise<void> {
     const given = this.#waiting.splice(0)
-    const hasProbe = given.some(({ isProbe }) => isProbe)
-    if (hasProbe) await this.#options.circuit.giveBack(this.#sink.name)
-    for (const [book, its] of Map.groupBy(given, ({ book }) => book)) {
-      const back = its.map(({ message: { ref, rank } }) => ({ ref, rank }))
-      await this.#write(book, { back })
-      this.nudge(book.account, { rank: Math.max(...back.map(({ rank }) => rank)) })
-    }
+    if (given.length === 0) return
+    const { circuit } = this.#options
+    const back = [...Map.groupBy(given, ({ book }) => book)].map((one) => this.#giveBackIn(...one))
+    if (given.some(({ isProbe }) => isProbe)) back.push(circuit.giveBack(this.#sink.name))
+    await this.#addChore(Promise.all(back))
+  }
+
+  async #giveBackIn(book: Book, its: Held[]): Promise<void> {
+    const back = its.map(({ message: { ref, rank } }) => ({ ref, rank }))
+    await this.#write(book, { back })
+    this.nudge(book.account, { rank: Math.max(...back.map(({ rank }) => rank)) })
   }
 
   #drop(held: Held): void {
@@ -531,15 +563,16 @@ export class SinkDrain {
   #nextTurnMs(): number | undefined {
     const nowMs = this.#nowMs()
     const times: number[] = []
-    const isPaced = this.#sink.limitPerSecond !== undefined && this.#free > 0
-    if (isPaced && this.#waiting.length > 0 && !this.#isFinishing) {
+    for (const { untilMs } of this.#rounds.values()) if (untilMs > nowMs) times.push(untilMs)
+    const isFree = this.#free > 0 && !this.#isFinishing
+    if (isFree && this.#hasNext) {
       times.push(Math.max(this.#placeMs, this.#shutUntilMs))
     }
-    const nextMs = this.#due.nextMs
-    const isBusy = this.#claiming.isGoingOn || this.#isFinishing
-    const mayClaim = !isBusy && this.#waiting.length < this.#sink.concurrency
+    const nextMs = this.#due.nextMs({ isBusy: (name) => this.#claiming.has(name) })
+    const mayClaim = !this.#isFinishing && this.#readyCount < this.#sink.concurrency
     if (mayClaim && nextMs !== undefined) {
-      times.push(Math.max(nextMs, this.#shutUntilMs, this.#placeMs - aheadMs))
+      const placeMs = this.#placeMs - aheadMs
+      times.push(Math.max(nextMs, this.#shutUntilMs, placeMs, this.#claimingUntilMs))
     }
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
   }

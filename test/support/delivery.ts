@@ -36,6 +36,7 @@ export interface DeliveryRigOptions {
   sinks: Sink[]
   clock?: Clock
   isActive?: () => boolean
+  leaseMs?: number
   drain?: Partial<DrainOptions>
 }
 
@@ -66,7 +67,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     hints,
     orphans,
     detailWaitMs: 20_000,
-    leaseMs: 10_000,
+    leaseMs: given.leaseMs ?? 10_000,
     clock,
     logger: silent,
   })

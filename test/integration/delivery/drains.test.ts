@@ -340,30 +340,125 @@ test('a sink that batches goes on batch after batch, and keeps its wait for the 
   await expectConservation(book)
 })
 
-test('an account whose part of Redis fails delays no other account of its sink', async () => {
-  const soc = aRehearsedSink('soc')
+const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))
+const hanging = (): Promise<never> => new Promise(() => undefined)
+
+test.each([
+  ['fails', 'claim-due', away],
+  ['hangs', 'claim-due', hanging],
+  ['hangs', 'advance-claims', hanging],
+] as const)(
+  'an account whose part of Redis %s at %s delays no other account of its sink',
+  async (_how, script, answer) => {
+    const soc = aRehearsedSink('soc')
+    const keys = tests.keys()
+    const [broken, whole] = [
+      await tests.book({ keys, account: 'broken' }),
+      await tests.book({ keys, account: 'whole' }),
+    ]
+    await bring(broken, 'soc', 5, 'critical')
+    await bring(whole, 'soc', 5, 'low')
+    around(broken, (name, run) => (name === script ? answer() : run()))
+    const find = (name: string): Book => (name === 'broken' ? broken : whole)
+    const shared = { redis: tests.redis, keys, book: whole, sinks: [soc] }
+    const { drains } = aDeliveryRig({ ...shared, drain: { book: find } })
+    drains.start()
+    await drains.tell('broken', [{ sink: 'soc', rank: 5 }])
+    await drains.tell('whole', [{ sink: 'soc', rank: 2 }])
+    await allLeft(whole)
+    await drains.stop(100)
+    expect(soc.received.map(({ members }) => members[0]?.account)).toEqual(
+      Array.from({ length: 5 }, () => 'whole'),
+    )
+  },
+)
+
+test('where one part of Redis hangs, the leases of the others are renewed on time', async () => {
+  const ending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc', {
+    concurrency: 2,
+    send: async () => {
+      await ending.promise
+      return { answer: '' }
+    },
+  })
   const keys = tests.keys()
-  const [broken, whole] = [
-    await tests.book({ keys, account: 'broken' }),
+  const [hung, whole] = [
+    await tests.book({ keys, account: 'hung' }),
     await tests.book({ keys, account: 'whole' }),
   ]
-  await bring(broken, 'soc', 5, 'critical')
-  await bring(whole, 'soc', 5, 'low')
-  around(broken, (script, run) =>
-    script === 'claim-due' ? Promise.reject(new Error('its shard is away')) : run(),
-  )
-  const find = (name: string): Book => (name === 'broken' ? broken : whole)
-  const shared = { redis: tests.redis, keys, book: whole, sinks: [soc] }
-  const { drains } = aDeliveryRig({ ...shared, drain: { book: find } })
+  for (const book of [hung, whole]) await bring(book, 'soc', 1)
+  let hangs = false
+  around(hung, (_script, run) => (hangs ? hanging() : run()))
+  const find = (name: string): Book => (name === 'hung' ? hung : whole)
+  const holder = { owner: 'r1', leaseMs: 1_200 }
+  const shared = { redis: tests.redis, keys, book: whole, sinks: [soc], leaseMs: 1_200 }
+  const { drains } = aDeliveryRig({ ...shared, drain: { book: find, holder } })
   drains.start()
-  await drains.tell('broken', [{ sink: 'soc', rank: 5 }])
-  await drains.tell('whole', [{ sink: 'soc', rank: 2 }])
+  for (const name of ['hung', 'whole']) await drains.tell(name, [{ sink: 'soc' }])
+  for (const book of [hung, whole]) {
+    await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  }
+  hangs = true
+  const ours = { sink: 'soc', max: 10 }
+  const untilMs = systemClock.monotonic() + 2_600
+  while (systemClock.monotonic() < untilMs) {
+    await systemClock.sleep(50)
+    await drains.renewOnce()
+    const other = await claimDue(whole, { owner: 'r2', leaseMs: 1_200 }, ours)
+    expect(other.claims).toEqual([])
+  }
+  ending.resolve()
   await allLeft(whole)
-  await drains.stop(1_000)
-  expect(soc.received.map(({ members }) => members[0]?.account)).toEqual(
-    Array.from({ length: 5 }, () => 'whole'),
-  )
+  await drains.stop(100)
 })
+
+test('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, keys, circuit, with: process } = await rig()
+  await circuit.report('soc', 'broken')
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
+  await bring(book, 'soc', 5)
+  const { drains } = process([soc], { drain: { wake: { all: hanging } } })
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await allLeft(book)
+  await drains.stop(100)
+  expect(soc.received).toHaveLength(5)
+})
+
+test.each(['accepted', 'split'])(
+  'what was written is counted once, though the reply was lost: %s',
+  async (how) => {
+    const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 1 } })
+    if (how === 'split') siem.next('invalid')
+    const { book, drains, options } = await rig(siem)
+    await takeIn(
+      book,
+      ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem'])),
+      { batchWaitMs: 1 },
+    )
+    let lost = 0
+    around(book, async (script, run, ...args) => {
+      const answer = await run()
+      const isSettling = script === 'advance-claims' && String(args[0]).includes('"settle":[{')
+      if (isSettling && (lost += 1) === 1) throw new Error('the reply was lost')
+      return answer
+    })
+    drains.start()
+    await drains.tell('main', [{ sink: 'siem' }])
+    await allLeft(book, 'siem')
+    await drains.stop(1_000)
+    const { body } = await options.metrics.render()
+    const counted = body
+      .split('\n')
+      .filter((line) => /^tocsin_deliveries_total\{.* [^0]/.test(line))
+    expect(
+      counted.map((line) => /outcome="(\w+)".* (\d+)$/.exec(line)?.slice(1).join(' ')),
+    ).toEqual(how === 'split' ? ['split 1', 'delivered 2'] : ['delivered 1'])
+    await expectConservation(book)
+  },
+)
 
 test('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })

@@ -5,15 +5,27 @@ function hint(value: string): { account: string; sink: string; value: string } {
   return { account: 'a', sink: 'soc', value }
 }
 
-function namesOf(accounts: readonly DueAccount[]): string[] {
-  return accounts.map(({ account }) => account)
+/** In the order of their turns, while those before them are looked at. */
+function order(due: DueAccounts, nowMs: number, isOldest = false): DueAccount[] {
+  const busy = new Set<string>()
+  const turns: DueAccount[] = []
+  for (;;) {
+    const turn = due.next(nowMs, { isOldest, isBusy: (account) => busy.has(account) })
+    if (!turn) return turns
+    turns.push(turn.chosen)
+    busy.add(turn.chosen.account)
+  }
+}
+
+function names(due: DueAccounts, nowMs: number, isOldest = false): string[] {
+  return order(due, nowMs, isOldest).map(({ account }) => account)
 }
 
 /** The one that is looked at. */
 function first(due: DueAccounts, nowMs: number): DueAccount {
-  const [account] = due.ready(nowMs)
-  if (!account) throw new Error('none is ready')
-  return account
+  const turn = due.next(nowMs)
+  if (!turn) throw new Error('none is ready')
+  return turn.chosen
 }
 
 test('the account with the worst is served first, of several the one served longest ago', () => {
@@ -22,26 +34,52 @@ test('the account with the worst is served first, of several the one served long
   due.tell('low', { rank: 2 }, 0)
   due.tell('also high', { rank: 4 }, 0)
   due.tell('critical', { rank: 5 }, 0)
-  expect(namesOf(due.ready(0))).toEqual(['critical', 'high', 'also high', 'low'])
-  const served = due.ready(0)[1]!
+  expect(names(due, 0)).toEqual(['critical', 'high', 'also high', 'low'])
+  const served = order(due, 0)[1]!
   due.served(served, { inMs: 0, rank: 4 }, 7)
-  expect(namesOf(due.ready(7))).toEqual(['critical', 'also high', 'high', 'low'])
+  expect(names(due, 7)).toEqual(['critical', 'also high', 'high', 'low'])
   due.tell('high', { rank: 4 }, 8)
-  expect(namesOf(due.ready(8))).toEqual(['critical', 'also high', 'high', 'low'])
+  expect(names(due, 8)).toEqual(['critical', 'also high', 'high', 'low'])
+})
+
+test('a turn tells how many others have as bad, and the worst that the others have', () => {
+  const due = new DueAccounts()
+  due.tell('low', { rank: 2 }, 0)
+  expect(due.next(0)).toMatchObject({ rivals: 0, leastRank: 1 })
+  due.tell('high', { rank: 4 }, 0)
+  expect(due.next(0)).toMatchObject({ rivals: 0, leastRank: 2 })
+  due.tell('medium', { rank: 3 }, 0)
+  expect(due.next(0)).toMatchObject({ chosen: { account: 'high' }, rivals: 0, leastRank: 3 })
+  for (const account of ['also', 'too']) due.tell(account, { rank: 4 }, 0)
+  expect(due.next(0)).toMatchObject({ chosen: { rank: 4 }, rivals: 2, leastRank: 4 })
+})
+
+test('the turn of the longest waiting is its own, whatever the others have', () => {
+  const due = new DueAccounts()
+  for (const rank of [2, 5, 4]) due.tell(String(rank), { rank }, 0)
+  for (const [servedMs, rank] of [5, 4, 2].entries()) {
+    const one = order(due, 9).find((found) => found.rank === rank)!
+    due.served(one, { inMs: 0, rank }, servedMs)
+  }
+  expect(names(due, 9, true)).toEqual(['5', '4', '2'])
+  due.served(first(due, 9), { inMs: 0, rank: 5 }, 9)
+  expect(names(due, 9)).toEqual(['5', '4', '2'])
+  expect(names(due, 9, true)).toEqual(['4', '2', '5'])
+  expect(due.next(9, { isOldest: true })).toMatchObject({ rivals: 0, leastRank: 1 })
 })
 
 test('an account is looked at when it was told for, to the millisecond, and the earliest word counts', () => {
   const due = new DueAccounts()
-  expect([due.isEmpty, due.nextMs]).toEqual([true, undefined])
+  expect([due.isEmpty, due.nextMs()]).toEqual([true, undefined])
   due.tell('a', { inMs: 500 }, 1_000)
   due.tell('b', { inMs: 900 }, 1_000)
-  expect([due.isEmpty, due.nextMs]).toEqual([false, 1_500])
-  expect(due.ready(1_499)).toEqual([])
-  expect(namesOf(due.ready(1_500))).toEqual(['a'])
+  expect([due.isEmpty, due.nextMs()]).toEqual([false, 1_500])
+  expect(names(due, 1_499)).toEqual([])
+  expect(names(due, 1_500)).toEqual(['a'])
   due.tell('a', { inMs: 5_000 }, 1_100)
-  expect(due.nextMs).toBe(1_500)
+  expect(due.nextMs()).toBe(1_500)
   due.tell('a', { inMs: 100 }, 1_100)
-  expect(due.nextMs).toBe(1_200)
+  expect(due.nextMs()).toBe(1_200)
 })
 
 test('the worst that was told of an account counts until it is served, and then what is left', () => {
@@ -58,7 +96,7 @@ test('an account whose next work is far off is left to its hint, and one soon du
   due.tell('a', { hint: hint('1') }, 0)
   due.tell('a', {}, 0) // who knows no hint forgets none
   expect(due.served(first(due, 0), { inMs: soonMs, rank: 4 }, 100)).toBeUndefined()
-  expect(due.nextMs).toBe(100 + soonMs)
+  expect(due.nextMs()).toBe(100 + soonMs)
   const again = first(due, 100 + soonMs)
   expect(due.served(again, { inMs: soonMs + 1, rank: 4 }, 200)).toEqual(hint('1'))
   expect(due.isEmpty).toBe(true)
@@ -82,7 +120,7 @@ test('whoever takes the hints clears them once, and the accounts are still looke
   due.tell('b', {}, 0)
   expect(due.takeHints()).toEqual([hint('1')])
   expect(due.takeHints()).toEqual([])
-  expect(namesOf(due.ready(0))).toEqual(['a', 'b'])
+  expect(names(due, 0)).toEqual(['a', 'b'])
 })
 
 test('an account without a ledger is looked at no more', () => {
