@@ -84,19 +84,6 @@ local function halve(batch)
   return halves
 end
 
-local function settle_members(batch, result)
-  for _, member in ipairs(batch.m) do
-    local place = split_ref(member)
-    local record = load_record(place[2])
-    local n = tonumber(place[3])
-    local item = record.i[n + 1]
-    item.n = batch.n
-    item.h = batch.h
-    item.rr = math.max(item.rr or 0, batch.rr or 0)
-    end_item(place[2], n, record, item, { outcome = result.outcome, retention = ask.retention })
-  end
-end
-
 local function settle_batch(result, bid)
   local name = key('batch', bid)
   local text = redis.call('GET', name)
@@ -132,7 +119,9 @@ local function settle_batch(result, bid)
   if result.outcome == 'split' then
     return { status = 'settled', halves = halve(batch) }
   end
-  settle_members(batch, result)
+  for _, member in ipairs(batch.m) do
+    settle_member(member, { outcome = result.outcome, n = batch.n, h = batch.h, rr = batch.rr, retention = ask.retention })
+  end
   return { status = 'settled' }
 end
 
@@ -161,7 +150,7 @@ end
 local function begin_item(attempt, rid, n)
   local record = load_record(rid)
   local item = record and record.i[n + 1]
-  if not item or final[item.st] or item.st == 'batch' or item.why == 'orphaned' or item.y then
+  if not is_sendable(item) then
     unwake(attempt.ref)
     return {}
   end

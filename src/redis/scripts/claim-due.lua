@@ -123,14 +123,11 @@ local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
   local item = record and record.i[n + 1]
-  if not item or final[item.st] or item.st == 'batch' or item.why == 'orphaned' then
-    return false
-  end
-  if item.st == 'held' and item.why == 'detail' then
+  if item and item.st == 'held' and item.why == 'detail' then
     add({ kind = 'detail', ref = ref, rank = item.rk })
     return true
   end
-  if item.y then
+  if not is_sendable(item) then
     return false
   end
   add(head_of('item', ref, item, item.rk)).members = { describe(rid, n, record, item) }

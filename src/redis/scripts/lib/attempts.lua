@@ -28,3 +28,21 @@ local function held_since(ref, owner)
   local holder, since = string.match(redis.call('HGET', key('claims'), ref) or '', '^(%S+) (%d+)$')
   return holder == owner and tonumber(since) or nil
 end
+
+-- Whether an attempt can move it: neither settled nor in a message, with a sink, and waiting for no company.
+local function is_sendable(item)
+  return item and not final[item.st] and item.st ~= 'batch' and item.why ~= 'orphaned' and not item.y
+end
+
+-- What became of a message is told of a member; how: {outcome, n (attempts), h? (their notes), rr?, retention}.
+local function settle_member(ref, how)
+  local place = split_ref(ref)
+  local record, n = load_record(place[2]), tonumber(place[3])
+  local item = record and record.i[n + 1]
+  if item then
+    item.n = how.n
+    item.h = how.h
+    item.rr = math.max(item.rr or 0, how.rr or 0)
+    end_item(place[2], n, record, item, how)
+  end
+end
