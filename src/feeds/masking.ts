@@ -259,7 +259,7 @@ function maskKey(key: string): string {
   return /[\s:=@|;,<]|.{24}/su.test(key) ? maskText(key) : key
 }
 
-function maskLeaf(marked: string, treatment: Treatment, dump = false): string {
+function maskLeaf(marked: string, treatment: Treatment, dump: boolean): string {
   if (treatment === 'hidden' || treatment === 'cookie') return fullMask
   const text = withoutMarks(marked)
   if (treatment === 'masked') return isWindowsSid(text) ? text : maskSecret(text)

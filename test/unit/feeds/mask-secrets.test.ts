@@ -264,5 +264,6 @@ test('a login that a stealer read badly shows no password in the full event eith
 test('a bare pair in what is no dump stays readable, in a value as in a text', () => {
   expect(maskSecrets({ note: 'joe:hunter22' })).toEqual({ note: 'joe:hunter22' })
   expect(maskDetail({ note: 'joe:hunter22' })).toEqual({ note: 'joe:hunter22' })
+  expect(maskHighlights({ note: ['joe:hunter22'] })).toEqual({ note: ['joe:hunter22'] })
   expect(maskDetail({ note: 'joe:hunter22' }, 'paste/combolists/1')).toEqual({ note: 'joe:h••••2' })
 })
