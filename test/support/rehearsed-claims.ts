@@ -24,11 +24,12 @@ interface OpenAttempt {
 interface InHand {
   replica: string
   claim: Claim
-  dueSinceMs: number
 }
 
 interface Lease {
   owner: string
+  /** When it was claimed; what no claim brought: NaN. */
+  dueSinceMs: number
   /** Nobody else has claimed it since. */
   isOver: boolean
 }
@@ -67,17 +68,14 @@ export class RehearsedClaims {
     const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, { sink, max })
     for (const { ref } of claims) {
       if (!dueSince.has(ref)) this.faults.push(`${ref} was claimed by ${owner} and is not free`)
-      this.#leases.set(ref, { owner, isOver: false })
+      this.#leases.set(ref, { owner, dueSinceMs: dueSince.get(ref) ?? NaN, isOver: false })
     }
     const over = [...(await this.#claimable(sink)).keys()]
-    if (over.length !== left) this.faults.push(`${left} are said to be left, ${over.length} are`)
+    // more where a lease that was over is renewed: whoever chooses it sees that it is held
+    if (left < over.length) this.faults.push(`${left} are said to be left, ${over.length} are`)
     const ranks = await Promise.all(over.map((ref) => this.#rankOf(ref)))
     if (over.length > 0) this.#notePlaces(sink, max, claims, Math.max(...ranks))
-    return claims.map((claim) => ({
-      replica: owner,
-      claim,
-      dueSinceMs: dueSince.get(claim.ref) ?? 0,
-    }))
+    return claims.map((claim) => ({ replica: owner, claim }))
   }
 
   /** One place in ten is that of the longest waiting, the others are those of the worst. */
@@ -133,7 +131,6 @@ export class RehearsedClaims {
     if (!opened) return
     if (this.#leases.get(ref)?.owner !== owner) this.faults.push(`${ref} was opened by ${owner}`)
     if (opened.attempt !== before + 1) this.faults.push(`${ref} counts ${opened.attempt} attempts`)
-    this.#leases.set(ref, { owner, isOver: false })
     this.#noteSend({ ...claim, ...opened }, token)
   }
 
@@ -151,7 +148,7 @@ export class RehearsedClaims {
     const token = this.#newToken()
     const begun = await beginAttempt(through, ref, token, leaseMs)
     if (begun.status !== 'send') return
-    this.#leases.set(ref, { owner: token, isOver: false })
+    this.#leases.set(ref, { owner: token, dueSinceMs: NaN, isOver: false })
     this.#noteSend(begun, token)
   }
 
@@ -195,7 +192,6 @@ export class RehearsedClaims {
     const gone = refs.filter((ref) => !mine.includes(ref))
     if (String(lost) !== String(gone))
       this.faults.push(`lost: ${String(lost)}, not ${String(gone)}`)
-    for (const ref of mine) this.#leases.set(ref, { owner, isOver: false })
   }
 
   /** A lease ends: at its time, or because clocks jump. */
@@ -208,7 +204,6 @@ export class RehearsedClaims {
 
   async #end(ref: string, owner: string): Promise<void> {
     await advanceClaims(this.#book, { owner, leaseMs: 0, by: owner }, { renew: [ref] })
-    this.#leases.set(ref, { owner, isOver: true })
   }
 
   async expireAll(): Promise<void> {
@@ -223,8 +218,9 @@ export class RehearsedClaims {
     const wait = inMs === undefined ? {} : { inMs }
     const back = given.map(({ claim: { ref, rank } }) => ({ ref, rank, ...wait }))
     await advanceClaims(through, { owner, leaseMs, by: owner }, { back })
-    for (const { claim, dueSinceMs } of mine) {
+    for (const { claim } of mine) {
       const { ref } = claim
+      const dueSinceMs = this.#leases.get(ref)?.dueSinceMs
       const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
       const isInTime =
         inMs === undefined ? atMs === dueSinceMs : Math.abs(atMs - Date.now() - inMs) < 60_000
@@ -235,11 +231,11 @@ export class RehearsedClaims {
   /** Follows a step: what it took out of somebody's hands is nobody's any more, and a lease may be over. */
   async follow(): Promise<void> {
     const stored = await this.#book.redis.hgetall(this.#book.key('claims'))
-    for (const [ref, { owner }] of this.#leases) {
-      if (stored[ref]?.split(' ')[0] !== owner) this.#leases.delete(ref)
+    for (const [ref, lease] of this.#leases) {
+      if (stored[ref]?.split(' ')[0] !== lease.owner) this.#leases.delete(ref)
       else {
         const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
-        this.#leases.set(ref, { owner, isOver: atMs <= Date.now() })
+        this.#leases.set(ref, { ...lease, isOver: atMs <= Date.now() })
       }
     }
   }

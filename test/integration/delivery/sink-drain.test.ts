@@ -1,0 +1,439 @@
+/** One sink's drain, turn by turn: what it asks Redis for, what it sends when, and whom it tells. */
+import { expect, test } from 'vitest'
+import type { Admitted, Circuit } from '../../../src/delivery/circuit.ts'
+import { SinkDrain, type DrainOptions } from '../../../src/delivery/sink-drain.ts'
+import type { Hint } from '../../../src/delivery/work-hints.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { beginAttempt } from '../../support/attempts.ts'
+import { drainOptions } from '../../support/delivery.ts'
+import { around } from '../../support/gathering.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { until } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+
+interface Asked {
+  account: string
+  script: string
+  max?: number
+  least?: number
+  settle?: { ref: string }[]
+  begin?: { ref: string }[]
+  renew?: string[]
+  back?: { ref: string; rank: number }[]
+}
+
+interface Rig {
+  drain: SinkDrain
+  books: Book[]
+  /** What was asked of the ledger, in order. */
+  asked: Asked[]
+  told: { account: string; inMs: number }[]
+  cleared: (Hint & { inMs: number | undefined })[]
+  reports: string[]
+  clock: { aheadMs: number }
+  options: DrainOptions
+}
+
+interface Given {
+  accounts?: string[]
+  admit?: Circuit['admit']
+  pace?: DrainOptions['pace']
+}
+
+async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
+  const keys = tests.keys()
+  const names = given.accounts ?? ['main']
+  const books = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const asked: Asked[] = []
+  for (const book of books) {
+    around(book, (script, run, ...args) => {
+      if (script === 'claim-due' || script === 'advance-claims') {
+        asked.push({ account: book.account, script, ...(JSON.parse(String(args[0])) as object) })
+      }
+      return run()
+    })
+  }
+  const ahead = { aheadMs: 0 }
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead.aheadMs }
+  const plain = drainOptions({ redis: tests.redis, keys, books, clock })
+  const [told, cleared, reports]: [Rig['told'], Rig['cleared'], string[]] = [[], [], []]
+  const circuit: Circuit = {
+    ...plain.circuit,
+    admit: given.admit ?? plain.circuit.admit,
+    report: (name, word) => (reports.push(word), plain.circuit.report(name, word)),
+  }
+  const hints: DrainOptions['hints'] = {
+    tell: async (some) => void told.push(...some),
+    clear: async (some) => void cleared.push(...some),
+  }
+  const options = { ...plain, circuit, hints, ...(given.pace && { pace: given.pace }) }
+  const drain = new SinkDrain(sink, options)
+  return { drain, books, asked, told, cleared, reports, clock: ahead, options }
+}
+
+async function bring(book: Book, count: number, severity = 'high'): Promise<void> {
+  const events = Array.from({ length: count }, (_, i) =>
+    routed({ uid: `${book.account}/${severity}/${i}`, severity }, ['soc']),
+  )
+  await takeIn(book, events)
+}
+
+async function itemOf(book: Book, uid: string): Promise<Item> {
+  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+}
+
+/** Turn after turn, until it is so. */
+async function turnsUntil(drain: SinkDrain, name: string, isSo: () => boolean): Promise<void> {
+  const endMs = systemClock.monotonic() + 20_000
+  while (!isSo()) {
+    if (systemClock.monotonic() > endMs) throw new Error(`turned in vain: ${name}`)
+    const ready = Promise.withResolvers<void>()
+    drain.onReady(ready.resolve)
+    const waitMs = await drain.turn()
+    if (waitMs !== 0) await Promise.race([ready.promise, systemClock.sleep(20)])
+  }
+}
+
+function claimsOf({ asked }: Rig): Asked[] {
+  return asked.filter(({ script }) => script === 'claim-due')
+}
+
+/** A sink that keeps everything in the air until it is let go. */
+function aHangingSink(given: Partial<Sink>): Sink & { letGo: () => void; sent: string[] } {
+  const going = Promise.withResolvers<void>()
+  const sent: string[] = []
+  const send: Sink['send'] = async ({ members }) => {
+    sent.push(members[0]!.event.uid)
+    await going.promise
+    return { answer: 'ok' }
+  }
+  return { ...aRehearsedSink('soc', { send, ...given }), letGo: () => going.resolve(), sent }
+}
+
+test.each([
+  [{ concurrency: 2 }, 16],
+  [{ concurrency: 50 }, 100],
+  [{ concurrency: 2, limitPerSecond: 5 }, 10],
+  [{ concurrency: 2, limitPerSecond: 1_000 }, 100],
+  [{ concurrency: 2, limitPerSecond: 0.1 }, 1],
+])(
+  'a claim takes what a sink can send within two seconds, as far as that is known: %o',
+  async (given, max) => {
+    const rig = await aRig(aHangingSink(given))
+    await bring(rig.books[0]!, 1)
+    rig.drain.nudge('main')
+    await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
+    expect(claimsOf(rig)[0]).toMatchObject({ max, least: 1 })
+  },
+)
+
+test('while as much waits as a sink sends at once nothing more is claimed, and all of that room is used', async () => {
+  const soc = aHangingSink({ concurrency: 2 })
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 60)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
+  for (let i = 0; i < 5; i += 1) await rig.drain.turn()
+  expect(claimsOf(rig)).toHaveLength(1)
+  expect(rig.drain.inHand).toBe(16)
+  expect(soc.sent).toHaveLength(2)
+})
+
+test('accounts whose worst is as severe share what one claim may take; what is milder waits for it', async () => {
+  const soc = aHangingSink({ concurrency: 2 })
+  const rig = await aRig(soc, { accounts: ['a', 'b', 'c', 'd'] })
+  for (const book of rig.books) await bring(book, 20)
+  for (const account of ['a', 'b', 'c']) rig.drain.nudge(account, { rank: 4 })
+  rig.drain.nudge('d', { rank: 3 })
+  await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
+  expect(claimsOf(rig)[0]).toMatchObject({ account: 'a', max: 6, least: 4 }) // a third of 16
+})
+
+test('one claim in ten is that of the account that waits longest, however mild what it has', async () => {
+  const rig = await aRig(aRehearsedSink('soc'), { accounts: ['loud', 'quiet'] })
+  await bring(rig.books[0]!, 200, 'critical')
+  await bring(rig.books[1]!, 1, 'low')
+  rig.drain.nudge('loud', { rank: 5 })
+  rig.drain.nudge('quiet', { rank: 2 })
+  await turnsUntil(rig.drain, 'it claimed ten times', () => claimsOf(rig).length >= 11)
+  const accounts = claimsOf(rig).map(({ account }) => account)
+  expect(accounts.slice(0, 10).filter((one) => one === 'quiet')).toHaveLength(1)
+})
+
+test('what two accounts sent at once is settled in the ledger of each, and only there', async () => {
+  const soc = aHangingSink({ concurrency: 4 })
+  const rig = await aRig(soc, { accounts: ['a', 'b'] })
+  for (const book of rig.books) {
+    await bring(book, 1)
+    rig.drain.nudge(book.account)
+  }
+  await turnsUntil(rig.drain, 'both are sent', () => soc.sent.length === 2)
+  soc.letGo()
+  await turnsUntil(rig.drain, 'both are settled', () => rig.drain.inHand === 0)
+  const rounds = rig.asked.filter(({ script }) => script === 'advance-claims')
+  for (const { account, settle = [], begin = [] } of rounds) {
+    const ref = `i:${rig.books.find((one) => one.account === account)!.digests.recordId(`${account}/high/0`)}:0:soc`
+    expect([...settle, ...begin].map((one) => one.ref)).toEqual([ref])
+  }
+  expect(rounds).toHaveLength(4)
+})
+
+test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
+  let admitted: Admitted = { count: 0, waitMs: 40_000 }
+  const soc = aRehearsedSink('soc')
+  const rig = await aRig(soc, { admit: () => Promise.resolve(admitted) })
+  await bring(rig.books[0]!, 1)
+  const hint = { account: 'main', sink: 'soc', value: '7' }
+  rig.drain.nudge('main', { hint })
+  await turnsUntil(rig.drain, 'the hint is put off', () => rig.cleared.length > 0)
+  await until('it asked', () => rig.drain.inHand === 0)
+  expect(rig.cleared).toEqual([{ ...hint, inMs: 40_000 }])
+  const waitMs = await rig.drain.turn()
+  expect(waitMs).toBeGreaterThan(3_000)
+  expect(waitMs).toBeLessThanOrEqual(5_000)
+  expect(claimsOf(rig)).toEqual([])
+  admitted = { count: 0, waitMs: 10 }
+  rig.drain.nudge('main', { hint })
+  rig.clock.aheadMs += 5_000
+  await turnsUntil(rig.drain, 'it asked again', () => rig.cleared.length > 1)
+  expect(rig.cleared[1]).toEqual({ ...hint, inMs: 2_000 })
+  admitted = { count: 9, waitMs: 0 }
+  rig.clock.aheadMs += 5_000
+  await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
+})
+
+test('what was claimed before a circuit shut goes back, the worst still first, and waits for nobody', async () => {
+  let isShut = false
+  const soc = aHangingSink({ concurrency: 1 })
+  const rig = await aRig(soc, {
+    admit: (_sink, count) =>
+      Promise.resolve(isShut ? { count: 0, waitMs: 9_000 } : { count, waitMs: 0 }),
+  })
+  await bring(rig.books[0]!, 3)
+  await bring(rig.books[0]!, 1, 'low')
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
+  isShut = true
+  await rig.drain.finish()
+  const backs = rig.asked.flatMap(({ back = [] }) => back)
+  expect(backs.map(({ rank }) => rank)).toEqual([4, 4, 2])
+  expect(rig.told).toEqual([{ account: 'main', sink: 'soc', inMs: 0 }])
+  expect(rig.drain.inHand).toBe(1)
+  expect(rig.drain.isIdle).toBe(false)
+  rig.drain.abort()
+  soc.letGo()
+  await turnsUntil(rig.drain, 'it is settled', () => rig.drain.isIdle)
+  expect(soc.sent).toHaveLength(1)
+})
+
+test('an account whose claim fails is asked again a second later, and its failure is told', async () => {
+  const rig = await aRig(aRehearsedSink('soc'))
+  let isAway = true
+  around(rig.books[0]!, (script, run) =>
+    isAway && script === 'claim-due' ? Promise.reject(new Error('away')) : run(),
+  )
+  await bring(rig.books[0]!, 1)
+  rig.drain.nudge('main')
+  await rig.drain.turn()
+  await until('it failed', () => rig.drain.inHand === 0)
+  await expect(rig.drain.turn()).rejects.toThrow('away')
+  isAway = false
+  const waitMs = await rig.drain.turn()
+  expect(waitMs).toBeGreaterThan(300)
+  expect(waitMs).toBeLessThanOrEqual(1_000)
+})
+
+test('a lease is renewed once a third of it is over, and not before', async () => {
+  const soc = aHangingSink({ concurrency: 1 })
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 3)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
+  const renewed = (): number => rig.asked.flatMap(({ renew = [] }) => renew).length
+  rig.clock.aheadMs += 2_000
+  await rig.drain.renew()
+  expect(renewed()).toBe(0)
+  rig.clock.aheadMs += 1_400
+  await rig.drain.renew()
+  expect(renewed()).toBe(3) // what is sent, and what waits
+  await rig.drain.renew()
+  expect(renewed()).toBe(3)
+})
+
+test('a send whose claim was lost is cut off, and what waits is not sent by two', async () => {
+  let cutOff = 0
+  const soc = aRehearsedSink('soc', {
+    send: (_delivery, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error(`cut off ${(cutOff += 1)}`)))
+      }),
+  })
+  const rig = await aRig(soc)
+  const book = rig.books[0]!
+  await bring(book, 2)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () =>
+    rig.asked.some(({ begin = [] }) => begin.length > 0),
+  )
+  for (const uid of ['main/high/0', 'main/high/1']) {
+    await beginAttempt(book, `i:${book.digests.recordId(uid)}:0:soc`, 'other', 60_000)
+  }
+  rig.clock.aheadMs += 4_000
+  await rig.drain.renew()
+  expect(cutOff).toBe(1)
+  await turnsUntil(rig.drain, 'nothing is in hand', () => rig.drain.inHand === 0)
+  expect(cutOff).toBe(1)
+})
+
+test('a process that stood still for four seconds still sends, one that did for six does not', async () => {
+  for (const [frozenMs, sent] of [
+    [4_000, 1],
+    [6_000, 0],
+  ] as const) {
+    const soc = aRehearsedSink('soc')
+    const rig = await aRig(soc)
+    await bring(rig.books[0]!, 1)
+    around(rig.books[0]!, async (script, run, ...args) => {
+      const answer = await run()
+      const isBegin = script === 'advance-claims' && String(args[0]).includes('"begin":[{')
+      if (isBegin && rig.clock.aheadMs === 0) rig.clock.aheadMs = frozenMs
+      return answer
+    })
+    rig.drain.nudge('main')
+    await turnsUntil(rig.drain, 'it was opened', () => rig.clock.aheadMs > 0)
+    await until('it ended', () => rig.drain.inHand === 1)
+    expect(soc.received).toHaveLength(sent)
+  }
+})
+
+test('what no sink is to blame for is tried again after five seconds, and counts as no try', async () => {
+  const rig = await aRig(aRehearsedSink('soc'))
+  rig.options.serviceLink = () => {
+    throw new Error('a defect')
+  }
+  await bring(rig.books[0]!, 1)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'it is settled', () =>
+    rig.asked.some(({ settle = [] }) => settle.length > 0),
+  )
+  const { state, atMs = 0, attempts, repeatRisks } = await itemOf(rig.books[0]!, 'main/high/0')
+  expect({ state, attempts, repeatRisks }).toEqual({
+    state: 'retrying',
+    attempts: 1,
+    repeatRisks: 0,
+  })
+  expect(Math.abs(atMs - Date.now() - 5_000)).toBeLessThan(2_500)
+  await until('others hear of it', () => rig.told.length > 0)
+  expect(rig.told[0]!.inMs).toBeGreaterThan(3_000)
+  expect(rig.told[0]!.inMs).toBeLessThanOrEqual(5_000)
+})
+
+test('a sink that takes everything is reported twice a second at most, one that fails each time', async () => {
+  const soc = aRehearsedSink('soc')
+  const rig = await aRig(soc)
+  const sendOne = async (severity: string): Promise<void> => {
+    await bring(rig.books[0]!, 1, severity)
+    const before = rig.asked.filter(({ settle = [] }) => settle.length > 0).length
+    rig.drain.nudge('main')
+    await turnsUntil(rig.drain, 'it is settled', () => {
+      const settled = rig.asked.filter(({ settle = [] }) => settle.length > 0).length
+      return settled > before && rig.drain.inHand === 0
+    })
+  }
+  standStill(rig)
+  for (const severity of ['info', 'low']) await sendOne(severity)
+  expect(rig.reports).toEqual(['ok'])
+  rig.clock.aheadMs += 499
+  await sendOne('medium')
+  expect(rig.reports).toEqual(['ok'])
+  rig.clock.aheadMs += 1
+  await sendOne('high')
+  expect(rig.reports).toEqual(['ok', 'ok'])
+  soc.next('unavailable', 'unavailable')
+  for (const severity of ['critical', 'odd']) await sendOne(severity)
+  expect(rig.reports).toEqual(['ok', 'ok', 'fault', 'fault'])
+  await sendOne('odder')
+  expect(rig.reports.at(-1)).toBe('ok')
+})
+
+test('a sink with a limit is claimed for two seconds before its place, and sent to when that has come', async () => {
+  const soc = aRehearsedSink('soc', { limitPerSecond: 0.1 })
+  const { pace, reserved } = aPace(10_000)
+  const rig = await aRig(soc, { pace })
+  standStill(rig)
+  await bring(rig.books[0]!, 2)
+  rig.drain.nudge('main')
+  expect(await rig.drain.turn()).toBe(8_000)
+  expect([claimsOf(rig).length, reserved()]).toEqual([0, 1])
+  rig.clock.aheadMs += 8_000
+  await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length === 1)
+  await until('it holds one', () => rig.drain.inHand === 1)
+  expect(await rig.drain.turn()).toBe(2_000)
+  expect([soc.received.length, reserved()]).toEqual([0, 1])
+  rig.clock.aheadMs += 2_000
+  await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
+  await turnsUntil(rig.drain, 'the next has a place of its own', () => reserved() === 2)
+  expect(soc.received).toHaveLength(1)
+})
+
+test.each([
+  [0.1, 10_000, 1],
+  [0.1, 10_001, 2],
+  [1_000, 250, 1],
+  [1_000, 251, 2],
+])(
+  'of a sink that takes %d a second a place is used %d ms late or not at all: %d are reserved',
+  async (limitPerSecond, lateMs, count) => {
+    const { pace, reserved } = aPace(0)
+    const rig = await aRig(aRehearsedSink('soc', { limitPerSecond }), { pace })
+    standStill(rig)
+    await bring(rig.books[0]!, 1)
+    rig.drain.nudge('main')
+    await rig.drain.turn()
+    await until('it claimed', () => claimsOf(rig).length === 1)
+    await until('it holds one', () => rig.drain.inHand === 1)
+    rig.clock.aheadMs += lateMs
+    await rig.drain.turn()
+    expect(reserved()).toBe(count)
+  },
+)
+
+/** Gives each place so many ms from when it is asked for. */
+function aPace(inMs: number): { pace: DrainOptions['pace']; reserved: () => number } {
+  let reserved = 0
+  const reserve = (): Promise<number> => ((reserved += 1), Promise.resolve(inMs))
+  return { pace: { reserve, pause: () => Promise.resolve() }, reserved: () => reserved }
+}
+
+/** Time passes by the test's word alone. */
+function standStill({ clock, options }: Rig): void {
+  Object.assign(options.clock, { monotonic: () => 1_000_000 + clock.aheadMs })
+}
+
+test('an account without a ledger costs one look, and its hint is cleared', async () => {
+  const rig = await aRig(aRehearsedSink('soc'))
+  const hint = { account: 'gone', sink: 'soc', value: '1' }
+  rig.drain.nudge('gone', { hint })
+  await turnsUntil(rig.drain, 'the hint is cleared', () => rig.cleared.length > 0)
+  expect(rig.cleared).toEqual([{ ...hint, inMs: undefined }])
+  await until('nothing is in hand', () => rig.drain.inHand === 0)
+  expect(rig.drain.isIdle).toBe(true)
+})
+
+test('what has left is counted: each message, each event in it, and how long it took', async () => {
+  const rig = await aRig(aRehearsedSink('soc'))
+  await bring(rig.books[0]!, 2)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.isIdle)
+  const { body } = await rig.options.metrics.render()
+  expect(body).toContain('tocsin_deliveries_total{sink="soc",outcome="delivered"} 2\n')
+  expect(body).toContain('tocsin_items_settled_total{sink="soc",outcome="delivered"} 2\n')
+  const latency = 'tocsin_event_fetch_to_delivery_seconds'
+  expect(body).toContain(`${latency}_count{sink="soc",severity="high"} 2\n`)
+  expect(body).toContain(`${latency}_bucket{le="60",sink="soc",severity="high"} 2\n`)
+})
