@@ -67,6 +67,12 @@ export async function settleAttempt(
   return settled[0]!
 }
 
+/** Opens one attempt, and settles it. */
+export async function attemptOf(book: Book, ref: string, outcome: Outcome): Promise<Settled> {
+  await beginAttempt(book, ref, 't', 10_000)
+  return settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
+}
+
 /** Freezes members of a sink's collection, and lets go of the batch; what is left of it waits on. */
 export async function sealBatch(
   book: Book,

@@ -33,6 +33,8 @@ export interface DeliveryRigOptions {
   redis: Redis
   keys: Keys
   book: Book
+  /** All that the slow pass looks at; left out: that one. */
+  books?: readonly Book[]
   sinks: Sink[]
   clock?: Clock
   isActive?: () => boolean
@@ -41,18 +43,18 @@ export interface DeliveryRigOptions {
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
-  const { redis, keys, book, clock = systemClock } = given
+  const { redis, keys, book, books = [book], clock = systemClock } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const modes = modesOf(given.sinks)
   const hints = createWorkHints(redis, keys)
   const options: DrainOptions = {
-    ...drainOptions({ redis, keys, books: [book], clock }),
+    ...drainOptions({ redis, keys, books, clock }),
     modes,
     release: (account, made) => drains.tellMade(account, made),
     ...given.drain,
   }
   const orphans = createOrphans({
-    books: [book],
+    books,
     modes,
     returnPlaces: () => ({}),
     isActive: given.isActive ?? (() => true),
@@ -63,7 +65,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   const drains: Drains = new Drains({
     sinks,
     drain: (sink) => new SinkDrain(sink, options),
-    books: [book],
+    books,
     hints,
     orphans,
     detailWaitMs: 20_000,

@@ -28,8 +28,8 @@ interface InHand {
 
 interface Lease {
   owner: string
-  /** When it was claimed; what no claim brought: NaN. */
-  dueSinceMs: number
+  /** undefined: it became due just when it was claimed. */
+  dueSinceMs: number | undefined
   /** Nobody else has claimed it since. */
   isOver: boolean
 }
@@ -64,13 +64,15 @@ export class RehearsedClaims {
   }
 
   async #claimOnce(owner: string, sink: string, max: number): Promise<InHand[]> {
-    const dueSince = await this.#claimable(sink)
+    const beforeMs = Date.now()
+    const dueSince = await this.#claimable(sink, beforeMs)
     const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, { sink, max })
     for (const { ref } of claims) {
-      if (!dueSince.has(ref)) this.faults.push(`${ref} was claimed by ${owner} and is not free`)
-      this.#leases.set(ref, { owner, dueSinceMs: dueSince.get(ref) ?? NaN, isOver: false })
+      const held = this.#leases.get(ref)
+      if (held?.isOver === false) this.faults.push(`${ref} went to ${owner}, held by ${held.owner}`)
+      this.#leases.set(ref, { owner, dueSinceMs: dueSince.get(ref), isOver: false })
     }
-    const over = [...(await this.#claimable(sink)).keys()]
+    const over = [...(await this.#claimable(sink, beforeMs)).keys()]
     // more where a lease that was over is renewed: whoever chooses it sees that it is held
     if (left < over.length) this.faults.push(`${left} are said to be left, ${over.length} are`)
     const ranks = await Promise.all(over.map((ref) => this.#rankOf(ref)))
@@ -89,10 +91,10 @@ export class RehearsedClaims {
     }
   }
 
-  /** By ref: since when it is due, of what nobody holds. */
-  async #claimable(sink: string): Promise<Map<string, number>> {
+  /** By ref: since when it is due, of what nobody holds and is due by then. */
+  async #claimable(sink: string, atMs: number): Promise<Map<string, number>> {
     const name = this.#book.key('due', sink)
-    const pairs = await this.#book.redis.zrangebyscore(name, '-inf', Date.now(), 'WITHSCORES')
+    const pairs = await this.#book.redis.zrangebyscore(name, '-inf', atMs, 'WITHSCORES')
     const due = pairs.flatMap((ref, i) =>
       i % 2 === 0 ? [[ref, Number(pairs[i + 1])] as const] : [],
     )
@@ -148,7 +150,7 @@ export class RehearsedClaims {
     const token = this.#newToken()
     const begun = await beginAttempt(through, ref, token, leaseMs)
     if (begun.status !== 'send') return
-    this.#leases.set(ref, { owner: token, dueSinceMs: NaN, isOver: false })
+    this.#leases.set(ref, { owner: token, dueSinceMs: undefined, isOver: false })
     this.#noteSend(begun, token)
   }
 
@@ -223,7 +225,9 @@ export class RehearsedClaims {
       const dueSinceMs = this.#leases.get(ref)?.dueSinceMs
       const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
       const isInTime =
-        inMs === undefined ? atMs === dueSinceMs : Math.abs(atMs - Date.now() - inMs) < 60_000
+        inMs === undefined
+          ? atMs === (dueSinceMs ?? atMs)
+          : Math.abs(atMs - Date.now() - inMs) < 60_000
       if (!isInTime) this.faults.push(`${ref}, given back for ${inMs} ms, is due at ${atMs}`)
     }
   }

@@ -7,7 +7,7 @@ import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
-import { beginAttempt } from '../../support/attempts.ts'
+import { beginAttempt, makeDue } from '../../support/attempts.ts'
 import { drainOptions } from '../../support/delivery.ts'
 import { around } from '../../support/gathering.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -41,7 +41,7 @@ interface Rig {
 
 interface Given {
   accounts?: string[]
-  admit?: Circuit['admit']
+  admit?: (sink: string, count: number) => Promise<Admitted>
   pace?: DrainOptions['pace']
 }
 
@@ -64,7 +64,7 @@ async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
   const [told, cleared, reports]: [Rig['told'], Rig['cleared'], string[]] = [[], [], []]
   const circuit: Circuit = {
     ...plain.circuit,
-    admit: given.admit ?? plain.circuit.admit,
+    ...(given.admit && { admit: given.admit }),
     report: (name, word) => (reports.push(word), plain.circuit.report(name, word)),
   }
   const hints: DrainOptions['hints'] = {
@@ -402,6 +402,106 @@ test.each([
     expect(reserved()).toBe(count)
   },
 )
+
+test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
+  let admitted: Admitted = { count: 1, waitMs: 0 }
+  const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })
+  standStill(rig)
+  await bring(rig.books[0]!, 1)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
+  admitted = { count: 0, waitMs: 100 }
+  await bring(rig.books[0]!, 1, 'low')
+  rig.drain.nudge('main')
+  await rig.drain.turn()
+  await until('it is shut', () => rig.drain.inHand === 0)
+  admitted = { count: 1, waitMs: 0 }
+  rig.clock.aheadMs += 100
+  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 2)
+  expect(rig.reports).toEqual(['ok', 'ok'])
+})
+
+test('what waits goes back once a send has shut the sink: nothing is kept from others meanwhile', async () => {
+  const soc = aRehearsedSink('soc')
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 5)
+  soc.next('unauthorized')
+  rig.drain.nudge('main')
+  const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
+  await turnsUntil(rig.drain, 'the others go back', () => backs() === 3)
+  expect(soc.received).toHaveLength(2) // the next one was opened by the step that wrote the outcome
+})
+
+test('something worse that comes while others wait in hand is sent before them', async () => {
+  const soc = aHangingSink({ concurrency: 2 })
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 3, 'low')
+  rig.drain.nudge('main', { rank: 2 })
+  await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
+  await bring(rig.books[0]!, 1, 'critical')
+  rig.drain.nudge('main', { rank: 5 })
+  await turnsUntil(rig.drain, 'it is claimed', () => claimsOf(rig).length === 2)
+  await until('it is in hand', () => rig.drain.inHand === 4)
+  soc.letGo()
+  await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 4)
+  expect(soc.sent[2]).toBe('main/critical/0')
+})
+
+test('what this process still has in hand is not sent twice because its lease ended', async () => {
+  const soc = aHangingSink({ concurrency: 4 })
+  const rig = await aRig(soc)
+  const book = rig.books[0]!
+  await bring(book, 3)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 3)
+  for (const { ref } of rig.asked.flatMap(({ begin = [] }) => begin)) await makeDue(book, ref)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'it claimed again', () => claimsOf(rig).length === 2)
+  await until('that is over', () => rig.drain.inHand === 3)
+  soc.letGo()
+  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
+  expect(soc.sent).toHaveLength(3)
+  expect(await itemOf(book, 'main/high/0')).toMatchObject({ state: 'delivered', attempts: 1 })
+})
+
+test('the halves of a refused batch go at once, without a word from outside', async () => {
+  const batch = { max: 10, waitMs: 1, maxBytes: 100_000 }
+  const soc = aRehearsedSink('soc', { batch })
+  const rig = await aRig(soc)
+  const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['soc']))
+  await takeIn(rig.books[0]!, events, { batchWaitMs: 1 })
+  soc.next('invalid')
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'both halves are sent', () => soc.received.length === 3)
+  expect(soc.received.map(({ members }) => members.length)).toEqual([2, 1, 1])
+  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
+  const { body } = await rig.options.metrics.render()
+  expect(body).toContain('tocsin_deliveries_total{sink="soc",outcome="split"} 1\n')
+  expect(body).toContain('tocsin_items_settled_total{sink="soc",outcome="delivered"} 2\n')
+  expect(body).not.toContain('tocsin_items_settled_total{sink="soc",outcome="split"}')
+})
+
+test('an outcome that cannot be written is written by a later turn, and what was to be opened is kept', async () => {
+  const soc = aRehearsedSink('soc')
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 3)
+  let failures = 0
+  around(rig.books[0]!, (script, run, ...args) => {
+    const isFailing = String(args[0]).includes('"settle":[{') && failures === 0
+    if (script !== 'advance-claims' || !isFailing) return run()
+    failures += 1
+    return Promise.reject(new Error('away'))
+  })
+  rig.drain.nudge('main')
+  await expect(turnsUntil(rig.drain, 'it fails', () => false)).rejects.toThrow('away')
+  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
+  expect(soc.received).toHaveLength(3)
+  expect(await itemOf(rig.books[0]!, 'main/high/0')).toMatchObject({
+    state: 'delivered',
+    attempts: 1,
+    repeatRisks: 0,
+  })
+})
 
 /** Gives each place so many ms from when it is asked for. */
 function aPace(inMs: number): { pace: DrainOptions['pace']; reserved: () => number } {

@@ -1,0 +1,144 @@
+/** How processes tell each other of work, and what the slow pass looks at. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/ledger/book.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { attemptOf } from '../../support/attempts.ts'
+import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
+import { around } from '../../support/gathering.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { until } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+
+async function rig(...sinks: Sink[]): Promise<DeliveryRig & { book: Book; keys: Keys }> {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  return { book, keys, ...aDeliveryRig({ redis: tests.redis, keys, book, sinks }) }
+}
+
+/** In how many seconds somebody looks, to ten. */
+async function waits(keys: Keys): Promise<Record<string, number>> {
+  const pairs = await tests.redis.zrange(keys.shared('work'), '0', '-1', 'WITHSCORES')
+  const found = pairs.flatMap((pair, i) =>
+    i % 2 === 0
+      ? [[pair, 10 * Math.round((Number(pairs[i + 1]) - Date.now()) / 10_000) + 0] as const]
+      : [],
+  )
+  return Object.fromEntries(found)
+}
+
+test('of several pieces of work for one sink the earliest is told, and each sink once', async () => {
+  const { drains, keys } = await rig()
+  await drains.tell('main', [
+    { sink: 'soc', inMs: 60_000 },
+    { sink: 'soc', inMs: 30_000 },
+    { sink: 'soc', inMs: 90_000 },
+    { sink: 'siem' },
+  ])
+  expect(await waits(keys)).toEqual({ 'main|soc': 30, 'main|siem': 0 })
+})
+
+test('what a script made is told for when it leaves: at once, with its batch, or without its full event', async () => {
+  const batch = { max: 10, waitMs: 90_000, maxBytes: 100_000 }
+  const { drains, keys } = await rig(aRehearsedSink('siem', { batch }))
+  const about = { ref: 'i:x:0:y', sv: 'high', rk: 4 }
+  await drains.tellMade('main', [
+    { ...about, k: 'soc', kind: 'single' },
+    { ...about, k: 'siem', kind: 'collect' },
+    { ...about, k: 'gone', kind: 'collect' },
+    { ...about, k: 'slow', kind: 'detail' },
+    { ...about, k: 'people', kind: 'gather' },
+    { ...about, k: 'quiet', kind: 'suppressed' },
+  ])
+  expect(await waits(keys)).toEqual({
+    'main|soc': 0,
+    'main|siem': 90,
+    'main|gone': 0,
+    'main|slow': 20,
+  })
+})
+
+test('a hint for a sink of another configuration is cleared, and the own ones are taken up', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, drains, keys } = await rig(soc)
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  await drains.tell('main', [{ sink: 'soc' }, { sink: 'elsewhere' }])
+  drains.start()
+  await drains.hearOnce()
+  expect(Object.keys(await waits(keys))).not.toContain('main|elsewhere')
+  await until('it is sent', () => soc.received.length === 1)
+  await drains.stop(1_000)
+})
+
+test('a process that has not started, or is stopping, takes nothing up and tells all the same', async () => {
+  const soc = aRehearsedSink('soc')
+  const { book, drains, keys } = await rig(soc)
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const scripts: string[] = []
+  around(book, (script, run) => (scripts.push(script), run()))
+  await drains.tell('main', [{ sink: 'soc' }])
+  drains.start()
+  await drains.stop(1_000)
+  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.healOnce()
+  expect(scripts).toEqual([])
+  expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
+})
+
+test('a process whose clock is some minutes slow still finds what is due by the clock of Redis', async () => {
+  for (const [aheadMs, looks] of [
+    [200_000, 1],
+    [400_000, 0],
+  ] as const) {
+    const { book, drains } = await rig(aRehearsedSink('soc'))
+    await takeIn(book, [routed({ uid: 'a/b/1' })])
+    await attemptOf(book, `i:${book.digests.recordId('a/b/1')}:0:soc`, {
+      outcome: 'retry',
+      atMs: Date.now() + aheadMs,
+      reason: 'unavailable',
+    })
+    let claims = 0
+    around(book, (script, run) => {
+      claims += script === 'claim-due' ? 1 : 0
+      return run()
+    })
+    drains.start()
+    await drains.healOnce()
+    await drains.stop(1_000)
+    expect(claims).toBe(looks)
+    expect(drains.booksOf('soc')).toEqual([book])
+    expect(drains.booksOf('siem')).toEqual([])
+  }
+})
+
+test('the slow pass looks at every account, though one of them fails, and says so', async () => {
+  const keys = tests.keys()
+  const names = Array.from({ length: 41 }, (_, i) => `account-${i}`)
+  const books = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const soc = aRehearsedSink('soc')
+  for (const book of [books[0]!, books[40]!]) await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const [first] = books
+  const { redis } = first!
+  Object.assign(books[20]!, {
+    redis: new Proxy(redis, {
+      get: (target, name) => {
+        if (name === 'smembers') return () => Promise.reject(new Error('its shard is away'))
+        return Reflect.get(target, name) as unknown
+      },
+    }),
+  })
+  const find = (name: string): Book | undefined => books.find(({ account }) => account === name)
+  const drain = { book: find }
+  const { drains } = aDeliveryRig({ redis, keys, book: first!, books, sinks: [soc], drain })
+  drains.start()
+  let alive = 0
+  await expect(drains.healOnce(undefined, () => void (alive += 1))).rejects.toThrow('its shard')
+  expect(alive).toBe(3)
+  await until('both are sent', () => soc.received.length === 2)
+  alive = 0
+  await drains.healOnce(AbortSignal.abort(), () => void (alive += 1))
+  expect(alive).toBe(0)
+  await drains.stop(1_000)
+})

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest'
+import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/delivery/orphans.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { readAccounting } from '../../../src/ledger/accounting.ts'
+import { redisForTests, routed, silent, takeIn, waitingIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+interface Line {
+  sinks?: string[]
+  items: number
+}
+
+function orphansOf(book: Book, given: Partial<OrphansOptions> = {}): Orphans & { said: Line[] } {
+  const said: Line[] = []
+  const note = (about: Line): void => void said.push(about)
+  const orphans = createOrphans({
+    books: [book],
+    modes: {},
+    returnPlaces: () => ({}),
+    isActive: () => true,
+    graceMs: 0,
+    clock: { ...systemClock, now: () => Date.now() + 1_000 },
+    logger: Object.assign(Object.create(silent) as typeof silent, { warn: note, info: note }),
+    ...given,
+  })
+  return { ...orphans, said }
+}
+
+async function bring(book: Book, count: number, sink = 'soc'): Promise<void> {
+  const events = Array.from({ length: count }, (_, i) => routed({ uid: `${sink}/${i}` }, [sink]))
+  for (let at = 0; at < count; at += 200) await takeIn(book, events.slice(at, at + 200))
+}
+
+async function waiting(book: Book, sink = 'soc'): Promise<Record<string, number>> {
+  return waitingIn((await readAccounting(book)).sinks[sink])
+}
+
+test('what is due for a sink that no configuration has is held, five hundred at a time, and said once', async () => {
+  const book = await tests.book()
+  await bring(book, 510)
+  await bring(book, 1, 'siem')
+  const orphans = orphansOf(book)
+  await orphans.hold(book, 'soc')
+  expect(await waiting(book)).toEqual({ queued: 10, held: 500 })
+  await orphans.hold(book, 'siem')
+  orphans.report()
+  orphans.report()
+  expect(orphans.said).toEqual([{ sinks: ['soc', 'siem'], items: 501 }])
+})
+
+test('what is due since a moment ago waits: a newer configuration may have its sink', async () => {
+  const book = await tests.book()
+  await bring(book, 1)
+  await orphansOf(book, { graceMs: 60_000 }).hold(book, 'soc')
+  await orphansOf(book, { isActive: () => false }).hold(book, 'soc')
+  expect(await waiting(book)).toEqual({ queued: 1 })
+})
+
+test('hundreds that were held go on in one pass when their sink is back, and how many is said', async () => {
+  const book = await tests.book()
+  await bring(book, 450)
+  const orphans = orphansOf(book)
+  await orphans.hold(book, 'soc')
+  expect(await orphansOf(book).takeBack(book, 'soc')).toBe(0)
+  const modes = { soc: false } as const
+  expect(await orphansOf(book, { modes, isActive: () => false }).takeBack(book, 'soc')).toBe(0)
+  expect(await waiting(book)).toEqual({ held: 450 })
+  const back = orphansOf(book, { modes })
+  expect(await back.takeBack(book, 'soc')).toBe(450)
+  back.report()
+  back.report()
+  expect(back.said).toEqual([{ items: 450 }])
+  expect(await waiting(book)).toEqual({ queued: 450 })
+})
