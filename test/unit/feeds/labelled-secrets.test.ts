@@ -88,6 +88,8 @@ test.each([
   'user=joe password=⟦a b⟧ host=db1',
   'password=⟦ab⟧;user=joe',
   'password: ⟦ab⟧; user: joe',
+  'password=⟦a;b!user=joe⟧',
+  'user=joe password=⟦a b!host=db1⟧',
   'password: ⟦ab⟧ | user: joe',
   'password: ⟦ab⟧<br>user: joe',
   'password: ⟦ab⟧ - user: joe',

@@ -1,7 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { fullMask, maskSecret } from '../../../src/events/mask-secret.ts'
-import { maskDetail, maskHighlights, maskSecrets } from '../../../src/feeds/masking.ts'
+import {
+  cut,
+  maskDetail,
+  maskHighlights,
+  maskIdentity,
+  maskKnown,
+  maskSecrets,
+  maskText,
+} from '../../../src/feeds/masking.ts'
 
 const secretKeys = [
   'password',
@@ -266,4 +274,39 @@ test('a bare pair in what is no dump stays readable, in a value as in a text', (
   expect(maskDetail({ note: 'joe:hunter22' })).toEqual({ note: 'joe:hunter22' })
   expect(maskHighlights({ note: ['joe:hunter22'] })).toEqual({ note: ['joe:hunter22'] })
   expect(maskDetail({ note: 'joe:hunter22' }, 'paste/combolists/1')).toEqual({ note: 'joe:h••••2' })
+})
+
+test.each([
+  ['abc', 3, 'abc'],
+  ['abcd', 3, 'abc…'],
+  ['a😀b', 2, 'a…'],
+  ['a😀b', 3, 'a😀…'],
+  ['abc', 0, '…'],
+  ['abc', -1, '…'],
+  ['a\uD83D', 5, 'a\uFFFD'],
+])('of %j are kept %i code units and no half of a character: %j', (text, most, kept) => {
+  expect(cut(text, most)).toBe(kept)
+})
+
+test('a known secret of four characters and more is masked wherever it stands', () => {
+  expect(maskKnown(['abc'])('abc abcd')).toBe('abc abcd')
+  expect(maskKnown(['abcd'])('abc abcd')).toBe(`abc ${fullMask}`)
+  expect(maskKnown([' hunter22 '])('(hunter22)')).toBe('(h••••2)')
+  const nested = ['hunter', 'hunter22', 'hunter2'] // a longer one is no rest of a shorter one
+  expect(maskKnown(nested)('hunter22 hunter2 hunter')).toBe('h••••2 h••••2 h••••r')
+})
+
+test('a login is read without the blanks around it', () => {
+  expect(maskIdentity(' joe@acme.example\n')).toBe('joe@acme.example')
+})
+
+test('secrets are masked whichever way of finding them comes first', () => {
+  const token = `ghp_${'aB3dE6gH9'.repeat(4)}`
+  const text = `password: letmein1\nthen ${token}\npwd: hunter22`
+  expect(maskText(text)).toBe('password: l••••1\nthen g••••9\npwd: h••••2')
+})
+
+test('of a cookie nothing is shown, though its value looks like another secret as well', () => {
+  const cookie = 'acme.example\tTRUE\t/\tTRUE\t0\tsid\t'
+  expect(maskText(`${cookie}password: hunter22`)).toMatch(/^acme\.example\t.*\t••••$/)
 })

@@ -7,12 +7,17 @@ import { anyUnicode, unseenCharacters } from './any-unicode.ts'
 describe('one line', () => {
   test.each([
     ['a\r\nb\u2028c\u0085d\te', 'a b c d e'],
+    ['a\tb\tc\u00A0d\u3000e', 'a b c d e'],
     ['\u202Egpj.exe\u2066', 'gpj.exe'],
     ['pa\u200Bss\u0000wo\u00ADrd\uFEFF', 'password'],
     [`x${'\u{E0041}\u{E0042}'}y`, 'xy'],
     ['a\uFE0Fb\u{E0101}c', 'abc'],
     ['half \uD83D of a pair', 'half \uFFFD of a pair'],
     ['e\u0301' + '\u0301'.repeat(50), 'e' + '\u0301'.repeat(4)],
+    [
+      `a${'\u0301'.repeat(9)}o${'\u0301'.repeat(9)}`,
+      `a${'\u0301'.repeat(4)}o${'\u0301'.repeat(4)}`,
+    ],
     ['  naïve  Ünïcödé 日本 👍  ', 'naïve Ünïcödé 日本 👍'],
   ])('%j becomes %j', (text, line) => {
     expect(cleanLine(text, 100)).toBe(line)
@@ -39,6 +44,7 @@ describe('a block', () => {
   })
 
   test('has single spaces within its lines: what they would push out of sight stays in it', () => {
+    expect(cleanBlock('a  b  c\t d', 100)).toBe('a b c d')
     expect(cleanBlock(`paid${' '.repeat(300)}\t\u00A0never\nat all`, 100)).toBe(
       'paid never\nat all',
     )
@@ -68,6 +74,9 @@ test('a counting cut says how many characters are missing', () => {
   expect(cutCounting(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
   expect(cutCounting(text, 10)).toBe(`${'😀'.repeat(9)}…`)
   expect(cutCounting(text, 100)).toBe(text)
+  const said = ' (… 99 more characters)'
+  expect(cutCounting(text, said.length + 2)).toBe(`😀${said}`)
+  expect(cutCounting(text, said.length + 1)).toBe(`${'😀'.repeat(said.length)}…`)
 })
 
 test('words behind hundreds of characters that nobody sees are read, and a cut says so', () => {
