@@ -1,3 +1,4 @@
+import type { LaneLimit } from '../feeds/lane.ts'
 import { createPoller, type Poller } from '../feeds/poller.ts'
 import { createRescanBudget } from '../feeds/rescan-plan.ts'
 import type { MadeWork } from '../ledger/collecting.ts'
@@ -33,7 +34,7 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
     rescanBudget: createRescanBudget(
       polledFeeds(shared.config),
       ({ account, tier }) => service.limit(account, tier).id,
-      ({ account, tier }) => service.limit(account, tier).perSecond,
+      ({ account, tier }) => feedsPerSecond(service.limit(account, tier)),
     ),
     quotaOf: (account) => readQuota(redis, keys, account),
     sealSecret: secrets.seal,
@@ -42,6 +43,10 @@ export function buildPoller(shared: Shared, service: Service, delivery: Delivery
     logger,
     metrics,
   })
+}
+
+function feedsPerSecond({ perSecond, share }: LaneLimit): number {
+  return perSecond * share
 }
 
 function countMade(metrics: Metrics, made: readonly MadeWork[]): void {

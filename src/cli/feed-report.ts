@@ -82,7 +82,7 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   const budget = createRescanBudget(
     feeds,
     (feed) => `${laneOf(feed).organization} ${feed.tier}`,
-    (feed) => organizations.limitOf(laneOf(feed)),
+    (feed) => organizations.limitOf(laneOf(feed)) * organizations.shareOf(laneOf(feed)),
   )
   const planned = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
     budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })

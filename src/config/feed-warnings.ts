@@ -1,8 +1,15 @@
 /** What feeds ask for that their budget does not carry, or that is probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feeds/config.ts'
-import { describeLoad, isFrequent, planRescans, usualPerWeek } from '../feeds/rescan-plan.ts'
+import {
+  describeLoad,
+  isFrequent,
+  planRescans,
+  rescanShare,
+  usualPerWeek,
+} from '../feeds/rescan-plan.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { spanInWords } from '../runtime/span-in-words.ts'
+import { defaultTimings } from '../runtime/timings.ts'
 import type { AccountConfig, Tier } from '../service/config.ts'
 import type { Config } from './config.ts'
 import { findOutlooks } from './lane-outlook.ts'
@@ -53,25 +60,25 @@ function objectiveWarnings({ accounts, feeds }: Config): Finding[] {
   })
 }
 
-/** Each poll is at least one request; what the polls leave is there for sweeps. */
+/** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
 function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
-  const limit = account.limits[tier]
+  const usable = account.limits[tier] * account.feedShare
   const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
-  if (perSecond > limit) {
+  if (perSecond > usable) {
     const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
     return [
       {
         path,
-        problem: `${asked}, more than the ${limit} of the tier ${tier}`,
+        problem: `${asked}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
         remedy: 'raise every on the feeds, or the limit if the service allows it',
       },
     ]
   }
-  const isRuled = polled.some(({ everyMs }) => everyMs === undefined)
-  const used = isRuled ? Math.max(perSecond, limit * account.feedShare) : perSecond
-  const problem = sweepProblem(polled, limit - used)
-  if (problem === undefined) return rareRescans(polled, { path, limit })
+  const ruled = polled.filter(({ everyMs }) => everyMs === undefined)
+  const left = usable - perSecond - (1000 * ruled.length) / defaultTimings.pollFloorMs
+  const problem = sweepProblem(polled, Math.max(left, rescanShare * usable))
+  if (problem === undefined) return rareRescans(polled, { path, usable })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
   return [{ path, problem, remedy }]
 }
@@ -81,11 +88,11 @@ const dayMs = 86_400_000
 /** The whole window of so many feeds takes more than a day, where the rate limit decides how often it is read. */
 function rareRescans(
   polled: FeedConfig[],
-  { path, limit }: { path: string[]; limit: number },
+  { path, usable }: { path: string[]; usable: number },
 ): Finding[] {
   const shared = polled.filter((feed) => feed.sweep?.everyMs === undefined && isFrequent(feed))
   const loads = shared.filter(({ sweep }) => sweep).map(describeLoad)
-  const { wholeEveryMs } = planRescans(loads, limit)
+  const { wholeEveryMs } = planRescans(loads, usable)
   if (wholeEveryMs <= dayMs) return []
   const volume = `at ${usualPerWeek} events a week and feed`
   const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${spanInWords(wholeEveryMs)}: what is late by days is found as late as that`

@@ -11,8 +11,9 @@ export interface LaneState {
   share: Share | undefined
   /** Pauses by 429 that the share knows of. */
   pauses: number
-  /** When its feeds may send again, wall clock ms. */
+  /** When its feeds may send again, and when their rescans may while tails are due, wall clock ms. */
   freeAtMs: number
+  rescansFreeAtMs: number
 }
 
 export interface StoredLane {
@@ -28,7 +29,13 @@ export interface LaneName {
 }
 
 export function newLane(nowMs: number): StoredLane {
-  const state = { fleet: newFleet(nowMs), share: undefined, pauses: 0, freeAtMs: 0 }
+  const state = {
+    fleet: newFleet(nowMs),
+    share: undefined,
+    pauses: 0,
+    freeAtMs: 0,
+    rescansFreeAtMs: 0,
+  }
   return { state, places: new Map() }
 }
 
@@ -66,6 +73,7 @@ export async function loadLane(
     if (given.generation !== undefined && generation !== given.generation) {
       place.wait = undefined
       place.failures = 0
+      place.rescan = undefined
     }
     places.set(id, place)
   }

@@ -1,7 +1,8 @@
 /**
  * One lane: the feeds of one organization whose pages count against one tier. While a process holds it, it
- * chooses which feed is read next (next-feed.ts), waits for the slot, reads a page, and chooses again; rescans
- * are read beside that, on the slots that feeds leave and their own least share.
+ * chooses which feed is read next (next-feed.ts), waits for the slot, reads a page, and chooses again. Rescans
+ * are read beside that: one request in ten is theirs, and those that no tail is due for. All of them together
+ * keep the lane's share of the limit.
  *
  * Nothing waits for an answer that does not come: when a request has been out for longer than the distance of
  * two slots, the lane goes on with another feed, and the late answer is taken in when it comes.
@@ -31,6 +32,7 @@ import {
   type FeedPlace,
 } from './next-feed.ts'
 import { nextPollMs } from './next-poll.ts'
+import { rescanShare } from './rescan-plan.ts'
 import type { PolledFeed } from './polled-feed.ts'
 import type { Poller, PollOutcome, TurnAsked } from './poller.ts'
 
@@ -40,7 +42,7 @@ export interface LaneLimit extends LaneName {
   id: string
   /** Requests per second of the tier. */
   perSecond: number
-  /** The part of it that feeds may use, without rescans. */
+  /** The part of it that feeds may use, rescans included. */
   share: number
 }
 
@@ -112,17 +114,10 @@ interface Run {
   end: Promise<void>
 }
 
-interface Rescanned {
-  /** When it is due again, or looked at. */
-  atMs: number
-  failures: number
-}
-
 /** What a process knows of its feeds and lanes. */
 interface Reader extends LaneOptions {
   lanes: () => ReadonlyMap<string, LaneFeeds>
   places: Map<string, FeedPlace>
-  rescans: Map<string, Rescanned>
   /** By kind and feed: one of each at a time. */
   runs: Map<string, Run>
   held: Map<string, Held>
@@ -136,7 +131,6 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     ...options,
     lanes: groupFeeds(options),
     places: new Map(),
-    rescans: new Map(),
     runs: new Map(),
     held: new Map(),
     floorMs: Math.max(timings.pollFloorMs, (feeds.length / pollsPerSecond) * 1000),
@@ -190,8 +184,17 @@ async function nap({ clock }: Reader, held: Held, ms: number): Promise<void> {
 /** The feed whose tail is read next; a time: not before. `running` is in the middle of a run. */
 function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed | number {
   const nowMs = reader.clock.now()
-  const { freeAtMs, fleet } = held.state
+  const { freeAtMs } = held.state
   if (freeAtMs >= nowMs + 1) return freeAtMs // timers are whole milliseconds
+  return chooseTail(reader, held, nowMs, running)
+}
+
+function chooseTail(
+  reader: Reader,
+  held: Held,
+  nowMs: number,
+  running?: PolledFeed,
+): PolledFeed | number {
   const byId = new Map<string, PolledFeed>()
   const candidates: Candidate[] = []
   for (const feed of feedsOf(reader, held.lane)) {
@@ -202,20 +205,56 @@ function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed 
     candidates.push({ feed: { id, everyMs, longestMs }, place: placeOf(reader, feed) })
   }
   const budget = { perSecond: perSecondOf(reader, held), floorMs: reader.floorMs }
-  const choice = chooseNext(candidates, fleet, budget, nowMs)
+  const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
 
-/** The feed that is read again next, by when that was due. */
+/** The feed that is read again next; a time: not before. */
 function nextRescan(reader: Reader, held: Held): PolledFeed | number {
-  let best: { feed: PolledFeed; atMs: number } | undefined
+  const nowMs = reader.clock.now()
+  const owed = oldestRescan(reader, held)
+  if (!owed || owed.atMs > nowMs) return owed?.atMs ?? Infinity
+  const slotMs = rescanSlotAt(reader, held)
+  return slotMs < nowMs + 1 ? owed.feed : slotMs
+}
+
+/** By when that is due. */
+function oldestRescan(reader: Reader, held: Held): { feed: PolledFeed; atMs: number } | undefined {
+  let oldest: { feed: PolledFeed; atMs: number } | undefined
   for (const feed of feedsOf(reader, held.lane)) {
     if (!feed.sweep || reader.runs.has(runIdOf('sweep', feed))) continue
-    const { atMs } = reader.rescans.get(feedId(feed)) ?? { atMs: 0 }
-    if (!best || atMs < best.atMs) best = { feed, atMs }
+    const { atMs = 0 } = placeOf(reader, feed).rescan ?? {}
+    if (!oldest || atMs < oldest.atMs) oldest = { feed, atMs }
   }
-  if (!best) return Infinity
-  return best.atMs <= reader.clock.now() ? best.feed : best.atMs
+  return oldest
+}
+
+/** Before when no page of a rescan may be asked for; by now: it may. */
+function rescanSlotAt(reader: Reader, held: Held): number {
+  const { freeAtMs, rescansFreeAtMs } = held.state
+  const spareMs = Math.max(reader.clock.now(), freeAtMs)
+  const isSpare = typeof chooseTail(reader, held, spareMs) === 'number'
+  return Math.min(rescansFreeAtMs, isSpare ? spareMs : spareMs + spacingOf(reader, held))
+}
+
+async function waitForRescanSlot(reader: Reader, held: Held, run: Run): Promise<void> {
+  const { clock } = reader
+  const { signal } = run.stopping
+  for (let waitMs = 1; waitMs >= 1 && !signal.aborted;) {
+    waitMs = rescanSlotAt(reader, held) - clock.now()
+    await clock.sleep(waitMs, signal)
+  }
+}
+
+/** Notes a request that goes out now; returns when. */
+function takeSlot(reader: Reader, held: Held, run: Run): number {
+  const nowMs = reader.clock.now()
+  const { state } = held
+  const spacingMs = spacingOf(reader, held)
+  run.sentAtMs = nowMs
+  state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
+  if (run.kind === 'sweep') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
+  return nowMs
 }
 
 function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run {
@@ -242,7 +281,7 @@ function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run
 /** Waits for a run, but not for an answer that does not come. */
 async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock } = reader
-  const patienceMs = Math.max(leastPatienceMs, 1000 / perSecondOf(reader, held))
+  const patienceMs = Math.max(leastPatienceMs, spacingOf(reader, held))
   while (!run.ended.signal.aborted) {
     await clock.sleep(patienceMs, run.ended.signal)
     const { sentAtMs } = run
@@ -263,13 +302,12 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
     onSlot() {
-      askedAtMs = clock.now()
-      run.sentAtMs = askedAtMs
-      held.state.freeAtMs = askedAtMs + 1000 / perSecondOf(reader, held)
+      askedAtMs = takeSlot(reader, held, run)
     },
     onPage(page) {
       run.sentAtMs = undefined
       notePage(place, held.state.fleet, { askedAtMs, ...page })
+      if (page.isNewWalk && place.rescan) place.rescan.atMs = clock.now()
       const { intervalMs } = place
       if (intervalMs !== undefined)
         metrics.feedPollIntervalSeconds.set({ feed: feed.name }, intervalMs / 1000)
@@ -286,22 +324,38 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
 }
 
 async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
-  const { clock, rescans, floorMs } = reader
-  const id = feedId(run.feed)
-  const before = rescans.get(id)
+  const { clock } = reader
+  const { feed } = run
+  const before = placeOf(reader, feed).rescan ?? { atMs: clock.now(), failures: 0, pages: 0 }
+  let { pages } = before
   const outcome = await poll(reader, run, {
-    dueSinceMs: Math.min(before?.atMs ?? Infinity, clock.now()),
-    onSlot: () => (run.sentAtMs = clock.now()),
-    onPage: () => (run.sentAtMs = undefined),
-    goesOn(pages) {
-      const isAlone = typeof nextRescan(reader, held) === 'number'
-      return Promise.resolve(run.isFollowed && !held.isOver() && (isAlone || pages < rescanPages))
+    dueSinceMs: Math.min(before.atMs, clock.now()),
+    pagesBefore: pages,
+    onSlot: () => void takeSlot(reader, held, run),
+    onPage() {
+      run.sentAtMs = undefined
+      pages += 1
+    },
+    async goesOn(count) {
+      const other = oldestRescan(reader, held)
+      if (count >= rescanPages && other && other.atMs <= clock.now()) return false
+      await waitForRescanSlot(reader, held, run)
+      return run.isFollowed && !held.isOver()
     },
   })
-  const failures = outcome.status === 'failed' ? (before?.failures ?? 0) + 1 : 0
-  const lookMs = outcome.status === 'not_due' ? floorMs : 0
-  const atMs = Math.max(waitUntil(reader, outcome, failures), clock.now() + lookMs)
-  rescans.set(id, { atMs, failures })
+  const failures = outcome.status === 'failed' ? before.failures + 1 : 0
+  const place = placeOf(reader, feed)
+  place.rescan = { atMs: rescanAt(reader, outcome, failures), failures, pages }
+  place.notedAtMs = clock.now()
+  held.changed.set(feedId(feed), place)
+}
+
+/** Nothing is looked for before it is due; only what no page of the tail tells may be found a while later. */
+function rescanAt(reader: Reader, outcome: PollOutcome, failures: number): number {
+  if (outcome.status !== 'not_due') return waitUntil(reader, outcome, failures)
+  const nowMs = reader.clock.now()
+  const latestMs = nowMs + reader.timings.rescanLookMs
+  return Math.max(nowMs + 1_000, Math.min(outcome.untilMs ?? Infinity, latestMs))
 }
 
 function waitUntil({ clock, timings }: Reader, outcome: PollOutcome, failures: number): number {
@@ -352,6 +406,11 @@ function placeOf({ places }: Reader, feed: PolledFeed): FeedPlace {
 
 function perSecondOf({ clock }: Reader, { lane, state }: Held): number {
   return lane.perSecond * shareAt(state.share, lane.share, clock.now())
+}
+
+/** From one request to the next, ms. */
+function spacingOf(reader: Reader, held: Held): number {
+  return 1000 / perSecondOf(reader, held)
 }
 
 function runIdOf(kind: Kind, feed: PolledFeed): string {

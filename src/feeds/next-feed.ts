@@ -45,8 +45,19 @@ export interface FeedPlace {
   watchedSeconds: number
   /** New events since the feed was last read to its end. */
   sinceRead: number
+  /** Of its rescans; undefined: nobody has looked. */
+  rescan: RescanPlace | undefined
   /** When something of it changed last, ms: of two replicas, whose word counts. */
   notedAtMs: number
+}
+
+export interface RescanPlace {
+  /** When the feed is read again, or looked at, ms. */
+  atMs: number
+  /** Failed runs in a row. */
+  failures: number
+  /** Pages read so far, over all runs. */
+  pages: number
 }
 
 /** What is known of all feeds of a lane together; forgets over twelve hours. */
@@ -93,6 +104,7 @@ export function newPlace(): FeedPlace {
     urgent: 0,
     watchedSeconds: 0,
     sinceRead: 0,
+    rescan: undefined,
     notedAtMs: 0,
   }
 }

@@ -35,7 +35,7 @@ type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
 
 export type PollOutcome =
   | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
-  /** Nothing is before `untilMs`; undefined, of rescans: before the feed was read to its end once. */
+  /** Nothing is before `untilMs`, wall clock; undefined, of rescans: before the feed was read to its end once. */
   | { status: 'not_due'; untilMs: number | undefined }
   | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
 
@@ -53,6 +53,8 @@ export interface TurnAsked {
   onSlot?: (() => void) | undefined
   /** A page was taken in. */
   onPage?: ((page: TakenPage) => void) | undefined
+  /** Pages that earlier turns have read, where these take turns among a feed's rescans; left out: none. */
+  pagesBefore?: number | undefined
   /** Whether the run goes on with the next page, after so many; left out: it does. */
   goesOn?: ((pages: number) => Promise<boolean>) | undefined
 }
@@ -65,6 +67,8 @@ export interface TakenPage {
   hasMore: boolean
   /** What the feed's first walk found. */
   isBacklog: boolean
+  /** The feed may have to be read again sooner than was known: its request or start is another one. */
+  isNewWalk?: boolean | undefined
 }
 
 export interface PollerOptions {
@@ -165,9 +169,12 @@ async function pollPage(
   if (obstacle) return { status: obstacle }
   const isRescan = kind === 'sweep'
   const next = isRescan
-    ? await chooseRescan(options, turn, state, pageOfTurn)
+    ? await chooseRescan(options, turn, state, (turn.pagesBefore ?? 0) + pageOfTurn)
     : nextOfTail(feed, state)
-  if (!('rescan' in next)) return { status: 'not_due', untilMs: next.dueMs }
+  if (!('rescan' in next)) {
+    const aheadMs = state.nowMs - readAtMs
+    return { status: 'not_due', untilMs: next.dueMs && next.dueMs - aheadMs }
+  }
   const { place, walk } = next.rescan
   if (await isTooCostly(options, turn, walk)) return { status: 'quota' }
   if (pageOfTurn === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
@@ -192,8 +199,16 @@ async function pollPage(
     urgentEvents: accepted.newEvents.filter(isUrgent).length,
     hasMore: isMore === true,
     isBacklog: state.isBackfilling || isReadAnew(feed, state),
+    isNewWalk: isNewWalk(state, page),
   })
   return { status: isMore ? 'more' : 'caught_up' }
+}
+
+function isNewWalk({ walk: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
+  const { walk, isCaughtUp } = page
+  const isFirstEnd = isCaughtUp && lastCaughtUpMs === undefined
+  const isOther = walk.fingerprint !== before?.fingerprint || walk.behind?.id !== before.behind?.id
+  return isFirstEnd || isOther
 }
 
 function isUrgent({ event }: RoutedEvent): boolean {
@@ -217,7 +232,7 @@ async function chooseRescan(
   options: PollerOptions,
   turn: PollTurn,
   state: FeedState,
-  pageOfTurn: number,
+  pages: number,
 ): Promise<ReturnType<typeof nextRescan>> {
   const { feed } = turn
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
@@ -230,7 +245,7 @@ async function chooseRescan(
     { feed: feed.name },
     wholeEveryMs(feed, world) / 1000,
   )
-  return nextRescan(feed, state, world, pageOfTurn)
+  return nextRescan(feed, state, world, pages)
 }
 
 /** Once when it begins to hold, and once when it no longer does. */

@@ -1,20 +1,31 @@
 /**
- * How often feeds are read again, pure: the ladder's windows, what it costs, and how the feeds of a tier
- * share the part of its limit that rescans may use.
+ * How often feeds are read again, pure: the ladder's windows, what it costs, and how the feeds of an organization's
+ * tier share what rescans may use of the requests that feeds may send (docs/decisions/rescans.md).
  */
 import type { FeedConfig } from './config.ts'
 
-/** How often, by the budget; ms but for `stretch`. */
+/** How often, by the budget. */
 export interface RescanPlan {
-  /** 1: the ladder as it is; 2: each rung half as often. */
-  stretch: number
+  ladder: Ladder
   wholeEveryMs: number
   matchedEveryMs: number
 }
 
+/** Which windows are read again on their own, and when: once `fraction` of their own length has passed. */
+export interface Ladder {
+  /** Places among the windows, shortest first. */
+  rungs: readonly number[]
+  fraction: number
+}
+
+/** Where the budget allows it, each window is read again after a quarter of its length. */
+const leastFraction = 1 / 4
+/** A window that is read more seldom finds hardly anything for certain. */
+const mostFraction = 3 / 4
+
 /** Of a feed alone in its organization, far below its budget. */
 export const leastPlan: RescanPlan = {
-  stretch: 1,
+  ladder: { rungs: Array.from({ length: 20 }, (_none, rung) => rung), fraction: leastFraction },
   wholeEveryMs: 3_600_000,
   matchedEveryMs: 60_000,
 }
@@ -27,8 +38,6 @@ export interface RescanWorld {
   rememberedMs?: number | undefined
 }
 
-/** Each rung is read again once this part of its length has passed. */
-const rungFraction = 1 / 4
 const firstRungMs = 600_000
 /** Windows by match time end so long before the service's clock. */
 export const matchLagMs = 60_000
@@ -61,11 +70,53 @@ export function wholeEveryMs(
   return matchedNowMs === undefined ? plan.wholeEveryMs : Math.max(dayMs, plan.wholeEveryMs)
 }
 
-/** How often each rung is read, ms; a stretch of two and more leaves the shortest ones out (undefined). */
-export function rungIntervals(windows: readonly number[], stretch: number): (number | undefined)[] {
-  const left = Math.min(Math.floor(Math.log2(stretch)), windows.length - 1)
-  const rest = stretch / 2 ** left
-  return windows.map((ms, rung) => (rung < left ? undefined : rungFraction * rest * ms))
+/**
+ * How often each window of a feed is read, ms; undefined: not on its own. A feed whose windows all are shorter than
+ * the ladder's has its longest one read as often as the ladder's first.
+ */
+export function rungIntervals(
+  windows: readonly number[],
+  { rungs, fraction }: Ladder,
+): (number | undefined)[] {
+  const [first] = rungs
+  if (first === undefined) return windows.map(() => undefined)
+  const place = Math.min(first, windows.length - 1)
+  return windows.map((windowMs, rung) => {
+    if (rung === place) return fraction * firstRungMs * 2 ** first
+    return rungs.includes(rung) ? fraction * windowMs : undefined
+  })
+}
+
+/** After how long at most an event that is late by so much is found, ms. */
+export function findsWithin(
+  windows: readonly number[],
+  { ladder, wholeEveryMs: wholeMs }: Pick<RescanPlan, 'ladder' | 'wholeEveryMs'>,
+  lateMs: number,
+): number {
+  return soonest(looksAt(windows, ladder), { wholeMs, lateMs })
+}
+
+/** A window that is read again and again; it finds for certain what is late by up to `reachMs`. */
+interface Look {
+  everyMs: number
+  reachMs: number
+}
+
+/** Shortest first. A window holds an event for its length less the lateness: it must be read within that. */
+function looksAt(windows: readonly number[], ladder: Ladder): Look[] {
+  const times = rungIntervals(windows, ladder)
+  return windows.flatMap((windowMs, rung) => {
+    const everyMs = times[rung]
+    return everyMs === undefined ? [] : [{ everyMs, reachMs: windowMs - everyMs }]
+  })
+}
+
+function soonest(
+  looks: readonly Look[],
+  { wholeMs, lateMs }: { wholeMs: number; lateMs: number },
+): number {
+  const look = looks.find(({ reachMs }) => reachMs >= lateMs)
+  return Math.min(wholeMs, look?.everyMs ?? wholeMs)
 }
 
 /** A feed as the budget of its tier sees it. */
@@ -79,27 +130,31 @@ export interface RescanLoad {
   isMatched: boolean
 }
 
-/** The part of the tier's limit that rescans may use; half of it is the ladder's, half the whole window's. */
-const rescanShare = 0.1
+/**
+ * The part of the requests of feeds that rescans may use while tails are due; half of it is the near past's, half
+ * the whole window's.
+ */
+export const rescanShare = 0.1
 /** Events of a feed that nobody has counted yet. */
 export const usualPerWeek = 1_000
 const itemsPerPage = 10
 
-/** How often the feeds of one organization's tier are read again. `limit`: requests per second. */
-export function planRescans(feeds: readonly RescanLoad[], limit: number): RescanPlan {
-  const half = (rescanShare * limit) / 2
+/** How often the feeds of one organization's tier are read again. `perSecond`: requests that feeds may send. */
+export function planRescans(feeds: readonly RescanLoad[], perSecond: number): RescanPlan {
+  const half = (rescanShare * perSecond) / 2
+  const perFeed = half / Math.max(1, feeds.length)
   const onLadder = feeds.filter(({ isMatched }) => !isMatched)
   const byMatch = feeds.length - onLadder.length
-  let stretch = 1
-  while (stretch < 4096 && sum(onLadder.map((feed) => ladderCost(feed, stretch))) > half) {
-    stretch *= 1.05
-  }
   const whole = feeds.filter(({ everyMs }) => everyMs === undefined)
   const pages = sum(whole.map(({ perWeek, backMs }) => pagesIn(perWeek, backMs)))
+  const readWhole = (share: number): number =>
+    Math.max(leastPlan.wholeEveryMs, (pages / share) * 1000)
+  const forLadder = perFeed * onLadder.length
+  const ladder = planLadder(onLadder, forLadder, readWhole(half))
   return {
-    stretch,
-    wholeEveryMs: Math.max(leastPlan.wholeEveryMs, (pages / half) * 1000),
-    matchedEveryMs: Math.max(leastPlan.matchedEveryMs, (byMatch / half) * 1000),
+    ladder,
+    wholeEveryMs: readWhole(ladder.rungs.length > 0 ? half : half + forLadder),
+    matchedEveryMs: Math.max(leastPlan.matchedEveryMs, byMatch === 0 ? 0 : 1000 / perFeed),
   }
 }
 
@@ -107,18 +162,61 @@ function pagesIn(perWeek: number, windowMs: number): number {
   return Math.max(1, Math.ceil((perWeek * windowMs) / (7 * dayMs) / itemsPerPage))
 }
 
-/** Requests per second: every second look is at the shortest window, every fourth at the next one, … */
-function ladderCost({ perWeek, backMs }: RescanLoad, stretch: number): number {
-  const windows = rungWindows(backMs)
-  const times = rungIntervals(windows, stretch)
-  const first = times.findIndex((everyMs) => everyMs !== undefined)
-  const shortestMs = times[first]
-  if (shortestMs === undefined) return 0
-  const perLook = windows.slice(first).reduce((cost, windowMs, step) => {
-    const isLast = first + step === windows.length - 1
-    return cost + pagesIn(perWeek, windowMs) * (isLast ? 2 ** -step : 2 ** -(step + 1))
-  }, 0)
-  return (perLook * 1000) / shortestMs
+/** Doubling, from seconds to a day: lateness is short far more often than long. */
+const usualLateness = Array.from({ length: 14 }, (_none, step) => 10_000 * 2 ** step)
+
+/**
+ * The ladder that finds late events soonest, of those that so many requests a second carry: windows that double,
+ * quadruple or grow by eight, from any to any. Soonest is the least product of what `findsWithin` says of the usual
+ * lateness. Without rungs where nothing fits.
+ */
+function planLadder(feeds: readonly RescanLoad[], perSecond: number, wholeMs: number): Ladder {
+  if (feeds.length === 0) return leastPlan.ladder
+  const windows = rungWindows(Math.max(...feeds.map(({ backMs }) => backMs)))
+  const pages = windows.map((windowMs) =>
+    sum(feeds.map(({ perWeek, backMs }) => pagesIn(perWeek, Math.min(windowMs, backMs)))),
+  )
+  let best: Ladder = { rungs: [], fraction: leastFraction }
+  let bestDelay = Infinity
+  for (const rungs of ladders(windows.length)) {
+    const fraction = Math.max(leastFraction, costOf(rungs, windows, pages) / perSecond)
+    if (fraction > mostFraction) continue
+    const looks = looksAt(windows, { rungs, fraction })
+    const found = usualLateness.map((lateMs) => soonest(looks, { wholeMs, lateMs }))
+    const delay = sum(found.map((ms) => Math.log(ms)))
+    if (delay < bestDelay) [best, bestDelay] = [{ rungs, fraction }, delay]
+  }
+  return best
+}
+
+/** Those that may be chosen, by the places of their windows. */
+function ladders(count: number): number[][] {
+  const found: number[][] = []
+  for (const step of [1, 2, 3]) {
+    for (let first = 0; first < count; first += 1) {
+      const rungs: number[] = []
+      for (let rung = first; rung < count; rung += step) {
+        rungs.push(rung)
+        found.push([...rungs])
+      }
+    }
+  }
+  return found
+}
+
+/** Requests a second with a fraction of 1. A look at a longer window takes the place of one at a shorter. */
+function costOf(
+  rungs: readonly number[],
+  windows: readonly number[],
+  pages: readonly number[],
+): number {
+  return sum(
+    rungs.map((rung, at) => {
+      const longerMs = windows[rungs[at + 1] ?? windows.length] ?? Infinity
+      const looks = 1000 / (windows[rung] ?? Infinity) - 1000 / longerMs
+      return looks * (pages[rung] ?? 0)
+    }),
+  )
 }
 
 function sum(numbers: readonly number[]): number {
@@ -130,7 +228,10 @@ export interface RescanBudget {
   plan(feed: FeedConfig, known: { perWeek: number | undefined; isMatched: boolean }): RescanPlan
 }
 
-/** `laneOf` names the organization and tier that a feed's pages count against; `limitOf`: requests per second. */
+/**
+ * `laneOf` names the organization and tier that a feed's pages count against; `limitOf`: requests per second that
+ * its feeds may send.
+ */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],
   laneOf: (feed: FeedConfig) => string,
@@ -193,7 +294,9 @@ export function rescanBounds(
     const soonMs = world.plan.matchedEveryMs + matchLagMs
     return { soonMs, wholeMs: soonMs }
   }
-  const times = rungIntervals(rungWindows(feed.sweep.backMs), world.plan.stretch)
-  const soonMs = Math.min(wholeMs, ...times.filter((everyMs) => everyMs !== undefined))
-  return { soonMs, wholeMs }
+  const windows = rungWindows(feed.sweep.backMs)
+  return {
+    soonMs: findsWithin(windows, { ladder: world.plan.ladder, wholeEveryMs: wholeMs }, 0),
+    wholeMs,
+  }
 }

@@ -11,7 +11,7 @@
  * - `sweep`: the whole of `sweep.back`, and, first of all, what a tail with a new request left behind it.
  *
  * A scan of a long window counts for all shorter ones. Where the budget of the tier does not carry the
- * ladder of all feeds, all rungs stretch by one factor.
+ * ladder of all feeds, some windows are left out and the others come more seldom (rescan-plan.ts).
  */
 import type { FeedState, ScanState, Walk } from '../ledger/feed-state.ts'
 import { typeOf } from './feed-types.ts'
@@ -199,10 +199,10 @@ function dueRung(
   place: 'recent' | 'long',
   feed: PolledFeed,
   state: ReadState,
-  { stretch }: RescanPlan,
+  { ladder }: RescanPlan,
 ): Due | undefined {
   const windows = rungWindows(feed.sweep?.backMs ?? 0)
-  const times = rungIntervals(windows, stretch)
+  const times = rungIntervals(windows, ladder)
   let best: { rung: number; windowMs: number; atMs: number } | undefined
   for (const [rung, windowMs] of windows.entries()) {
     const everyMs = times[rung]

@@ -40,6 +40,8 @@ export interface Timings {
   pollFloorMs: number
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
+  /** How long a feed's rescans are believed not to be due. */
+  rescanLookMs: number
   /** When a feed looks again that is not due, paused, without room in Redis, or another configuration's. */
   notDueLookMs: number
   pausedLookMs: number
@@ -86,6 +88,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   laneTurnMs: 30_000,
   pollFloorMs: 5_000,
   pollBackoffMs: 5_000,
+  rescanLookMs: 300_000,
   notDueLookMs: 15_000,
   pausedLookMs: 5_000,
   fullLookMs: 10_000,

@@ -52,7 +52,7 @@ const limits = section(
     search: positiveNumber('Requests per second to the search endpoints.').prefault(1),
     basic: positiveNumber('Requests per second to all other endpoints.').prefault(4),
     share: share(
-      'The part of each that feeds use; the rest is for rescans, full events, commands and other programs.',
+      'The part of each that feeds use, their rescans included; the rest is for full events, commands and other programs.',
     ).prefault(0.7),
   },
   { describe: 'Requests per second of the organization, shared by every replica.' },

@@ -4,6 +4,7 @@
  * `--quick`: few seeds and scenes. Exit 1 where the shipped rule misses a target.
  */
 import { parseArgs } from 'node:util'
+import { rungIntervals, rungWindows } from '../../src/feeds/rescan-plan.ts'
 import { interval, rules, simulate, type Delays, type Scene } from './delay/polling.ts'
 import {
   delays,
@@ -13,6 +14,7 @@ import {
   history,
   planOf,
   simulate as simulateRescans,
+  weekMs,
 } from './delay/rescans.ts'
 import { kinds } from './delay/traffic.ts'
 
@@ -129,8 +131,10 @@ function rescanReport(): string[] {
         const rest = open > 0 ? `, ${open} of 20 not yet` : ''
         return `late by ${span(lateMs)}: ${span(meanMs)}, at most ${span(mostMs)}${rest}`
       })
-      const { stretch, wholeEveryMs } = planOf(scene)
-      const head = `${feeds} feed${feeds > 1 ? 's' : ''}, ${perWeek} events a week each: ${used.toFixed(1)} % of 1 request/s, rungs × ${stretch.toFixed(1)}, whole window every ${span(wholeEveryMs)}`
+      const { ladder, wholeEveryMs } = planOf(scene)
+      const every = rungIntervals(rungWindows(weekMs), ladder).flatMap((ms) => ms ?? [])
+      const rungs = every.length > 0 ? `windows every ${every.map(span).join(', ')}` : 'no windows'
+      const head = `${feeds} feed${feeds > 1 ? 's' : ''}, ${perWeek} events a week each: ${used.toFixed(1)} % of 1 request/s, ${rungs}, the whole every ${span(wholeEveryMs)}`
       return [head, ...found.map((one) => `  ${one}`)].join('\n')
     }),
   )

@@ -2,7 +2,12 @@
 import { createSecretBox } from '../../src/runtime/sealed-secret.ts'
 import { expect } from 'vitest'
 import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
-import { createPoller, type PollerOptions, type PollOutcome } from '../../src/feeds/poller.ts'
+import {
+  createPoller,
+  type PollerOptions,
+  type PollOutcome,
+  type TurnAsked,
+} from '../../src/feeds/poller.ts'
 import type { Book } from '../../src/ledger/book.ts'
 import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
 import { systemClock, type Clock } from '../../src/runtime/clock.ts'
@@ -21,7 +26,11 @@ export interface FeedRig {
   replica: Replica
   book: Book
   metrics: Metrics
-  turn(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<PollOutcome>
+  turn(
+    feed: PolledFeed,
+    kind?: 'feed' | 'sweep',
+    asked?: Pick<TurnAsked, 'onPage'>,
+  ): Promise<PollOutcome>
   /** Turns until the feed or its sweep was read to its end. */
   toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>
   records(): Promise<Map<string, LedgerRecord>>
@@ -91,7 +100,8 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     metrics,
   })
   const signal = new AbortController().signal
-  const turn: FeedRig['turn'] = (feed, kind = 'feed') => poller.pollOnce(feed, { kind, signal })
+  const turn: FeedRig['turn'] = (feed, kind = 'feed', asked = {}) =>
+    poller.pollOnce(feed, { kind, signal, ...asked })
   let seen = 0
 
   return {

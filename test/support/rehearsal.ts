@@ -30,6 +30,7 @@ export const shortTimings: Timings = {
   upgradeMs: 200,
   orphanGraceMs: 500,
   pollBackoffMs: 500,
+  rescanLookMs: 500,
   notDueLookMs: 500,
   pausedLookMs: 250,
   fullLookMs: 250,

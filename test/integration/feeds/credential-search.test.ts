@@ -193,7 +193,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
   leak('acme.com')
   expect(await rig.turn(hourly)).toEqual({
     status: 'not_due',
-    untilMs: walk!.startedAtMs + 3 * hourMs,
+    untilMs: expect.closeTo(walk!.startedAtMs + 3 * hourMs, -3), // Redis' clock, and this machine's
   })
   expect(await rig.turn({ ...hourly, sweep: { everyMs: 1, backMs: dayMs } }, 'sweep')).toEqual({
     status: 'not_due',

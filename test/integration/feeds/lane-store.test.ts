@@ -8,12 +8,21 @@ const tests = redisForTests()
 const nowMs = Date.UTC(2026, 10, 1)
 const lane = { organization: 'seven', tier: 'search' }
 const wait = { untilMs: nowMs + 60_000, why: 'the service does not answer' }
-const place: FeedPlace = { ...newPlace(), readAtMs: nowMs, failures: 3, wait, events: 7 }
+const rescan = { atMs: nowMs + 90_000, failures: 1, pages: 12 }
+const place: FeedPlace = {
+  ...newPlace(),
+  readAtMs: nowMs,
+  failures: 3,
+  wait,
+  events: 7,
+  rescan,
+}
 const state = {
   fleet: { events: 7, watchedSeconds: 60, deviation: 2, expected: 3, atMs: nowMs },
   share: { value: 0.35, atMs: nowMs },
   pauses: 2,
   freeAtMs: nowMs + 1_000,
+  rescansFreeAtMs: nowMs + 2_000,
 }
 
 async function saved(generation = 4) {
@@ -34,9 +43,9 @@ test('what was noted is read as it was, by its own configuration and by who only
   }
 })
 
-test('another configuration takes over what is known of a feed, and not that it waits', async () => {
+test('another configuration takes over what is known of a feed, and neither that it waits nor when it is read again', async () => {
   const { load } = await saved()
-  const known = { ...place, wait: undefined, failures: 0 }
+  const known = { ...place, wait: undefined, failures: 0, rescan: undefined }
   expect((await load(5)).places.get('a/b')).toEqual(known)
 })
 
@@ -44,7 +53,12 @@ test('a lane that nobody has noted begins anew, with the pauses that its tier ha
   const keys = tests.keys()
   const load = () => loadLane(tests.redis, keys, lane, { generation: 1, nowMs })
   expect(await load()).toEqual(newLane(nowMs))
-  expect(newLane(nowMs).state).toMatchObject({ pauses: 0, freeAtMs: 0, share: undefined })
+  expect(newLane(nowMs).state).toMatchObject({
+    pauses: 0,
+    freeAtMs: 0,
+    rescansFreeAtMs: 0,
+    share: undefined,
+  })
   await tests.redis.hset(keys.shared('limit', 'seven', 'search'), 'pauses', 4)
   expect((await load()).state.pauses).toBe(4)
 })

@@ -384,3 +384,27 @@ test.each(['feed', 'sweep'] as const)(
     expect(await known()).toEqual(['paste/x/a', 'paste/x/b', 'paste/x/first'])
   },
 )
+
+test('a page of the tail says when rescans may be due sooner: at first ends, new requests, rewinds', async () => {
+  const { sandbox, book } = await begin({ endMode: 'empty' })
+  const told: boolean[][] = []
+  async function readTail(one = feed): Promise<void> {
+    const pages: boolean[] = []
+    told.push(pages)
+    await rig.turn(one, 'feed', { onPage: ({ isNewWalk }) => void pages.push(isNewWalk === true) })
+  }
+  sandbox.addEvents(25)
+  await readTail()
+  expect(told.at(-1)?.[0]).toBe(true)
+  expect(told.at(-1)?.at(-1)).toBe(true) // read to its end for the first time
+  expect(told.at(-1)?.slice(1, -1)).toContain(false)
+  await readTail()
+  expect(told.at(-1)).toEqual([false])
+  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
+  expect(told.at(-1)?.[0]).toBe(true)
+  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
+  expect(told.at(-1)).not.toContain(true)
+  await rewindFeed(book, 'brand', Date.now() - 48 * hourMs)
+  await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
+  expect(told.at(-1)?.[0]).toBe(true)
+})

@@ -33,45 +33,45 @@ const credentials = 'type: credentials, identifier: 77, severity: high'
 const search = 'type: credential_search, severity: low, query: { type: keyword, keyword: acme }'
 
 describe('sweeps that the polls leave no room for', () => {
-  // feeds use 0.7 of the limit, whatever they are
+  // feeds use 0.7 of the limit, whatever they are, and leave a tenth of that to sweeps
   test('are told with both numbers and the place of the limit', () => {
     const hourly = `${events}, sweep: { every: 1h }`
     const [warning, ...others] = load([hourly], { search: 0.004 }).warnings
     expect(others).toEqual([])
     expect(formatMistake(warning!)).toMatch(
-      /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 4 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
+      /^tocsin\.yaml:\d+:\d+ accounts\.main\.limits\.search: its sweeps get 1 requests an hour beside the polls, 10 are needed for 10 pages each every 1 h; raise every on the feeds or in their sweep, or the limit if the service allows it$/,
     )
   })
 
   test('are counted together, against the shortest of their intervals', () => {
     const both = [`${events}, sweep: { every: 1h }`, `${search}, every: 60s, sweep: { every: 30m }`]
-    expect(warningsOf(both, { search: 0.03 })).toEqual([
-      'accounts.main.limits.search: its sweeps get 32 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
+    expect(warningsOf(both, { search: 0.15 })).toEqual([
+      'accounts.main.limits.search: its sweeps get 37 requests an hour beside the polls, 40 are needed for 10 pages each every 30 min',
     ])
-    expect(warningsOf(both, { search: 0.04 })).toEqual([])
+    expect(warningsOf(both, { search: 0.16 })).toEqual([])
   })
 
   test('are no matter where they are switched off, rare, or of another tier', () => {
-    const budget = { search: 0.004 }
+    const budget = { search: 0.014 }
     expect(warningsOf([`${events}, sweep: false`], budget)).toEqual([])
     expect(warningsOf([`${events}, sweep: { every: 3h }`], budget)).toEqual([])
     expect(warningsOf([`${events}, tier: basic`], budget)).toEqual([])
     expect(warningsOf([credentials], budget)).toEqual([])
-    expect(warningsOf([credentials], { basic: 0.0167 })).toHaveLength(1)
+    expect(warningsOf([`${events}, sweep: { every: 2h }`], budget)).toHaveLength(1)
   })
 
   test('without an interval of their own they come as often as the limit allows; over a day is told', () => {
     const feeds = (count: number): string[] => Array<string>(count).fill(events)
-    expect(warningsOf(feeds(40))).toEqual([])
-    expect(warningsOf(feeds(50))).toEqual([
-      'accounts.main.limits.search: at 1000 events a week and feed, the whole sweep.back of its 50 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
+    expect(warningsOf(feeds(30))).toEqual([])
+    expect(warningsOf(feeds(35))).toEqual([
+      'accounts.main.limits.search: at 1000 events a week and feed, the whole sweep.back of its 35 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
     ])
-    expect(warningsOf(feeds(50).map((keys) => `${keys}, sweep: { back: 1d }`))).toEqual([])
+    expect(warningsOf(feeds(35).map((keys) => `${keys}, sweep: { back: 1d }`))).toEqual([])
   })
 
   test('are not told of where the polls alone are too many', () => {
     expect(warningsOf([`${search}, every: 60s`], { search: 0.01 })).toEqual([
-      'accounts.main.limits.search: its feeds ask for 0.02 requests per second, more than the 0.01 of the tier search',
+      'accounts.main.limits.search: its feeds ask for 0.02 requests per second, more than the 0.007 that feeds may use of the tier search',
     ])
   })
 

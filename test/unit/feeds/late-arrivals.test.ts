@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRescanBudget } from '../../../src/feeds/rescan-plan.ts'
+import { createRescanBudget, findsWithin, rungWindows } from '../../../src/feeds/rescan-plan.ts'
 import { nextRescan, readNotes } from '../../../src/feeds/rescan.ts'
 import {
   beginMs,
@@ -23,23 +23,25 @@ function minutes(ms: number): string {
 }
 
 test.each([
-  { perWeek: 1_000, isMatched: false, share: 0.05 },
-  { perWeek: 5_000, isMatched: false, share: 0.1 },
-  { perWeek: 20_000, isMatched: false, share: 0.1 },
-  { perWeek: 1_000, isMatched: true, share: 0.03 },
-  { perWeek: 20_000, isMatched: true, share: 0.1 },
+  { perWeek: 1_000, feeds: 1, isMatched: false, share: 0.05 },
+  { perWeek: 5_000, feeds: 1, isMatched: false, share: 0.1 },
+  { perWeek: 20_000, feeds: 1, isMatched: false, share: 0.1 },
+  { perWeek: 1_000, feeds: 60, isMatched: false, share: 0.11 },
+  { perWeek: 1_000, feeds: 1, isMatched: true, share: 0.03 },
+  { perWeek: 20_000, feeds: 1, isMatched: true, share: 0.1 },
 ])(
   'what comes late is found in time and within the share of rescans: %o',
-  ({ perWeek, isMatched, share }) => {
+  ({ perWeek, feeds, isMatched, share }) => {
     const { all, probes } = history(perWeek, lateness, perWeek + (isMatched ? 1 : 0))
-    const scene = { perWeek, isMatched, feeds: 1 }
-    const requests = simulate(all, scene)
-    const { stretch } = planOf(scene)
+    const scene = { perWeek, isMatched, feeds }
+    const requests = feeds * simulate(all, scene)
+    const plan = planOf(scene)
+    const windows = rungWindows(weekMs)
     const lines = lateness.map((lateMs, at) => {
       const { meanMs, mostMs } = delays(probes[at] ?? [])
       const boundMs = isMatched
         ? 2 * minuteMs + 5 * secondMs
-        : Math.max(2.5 * minuteMs, 0.62 * lateMs) * stretch + 5 * secondMs
+        : findsWithin(windows, plan, lateMs) + 5 * secondMs
       expect(mostMs, `late by ${minutes(lateMs)}`).toBeLessThanOrEqual(Math.max(boundMs, 0))
       return `${minutes(lateMs)}: mean ${minutes(meanMs)}, at most ${minutes(mostMs)}`
     })

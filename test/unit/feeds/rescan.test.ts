@@ -2,11 +2,13 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   createRescanBudget,
+  findsWithin,
   leastPlan,
   planRescans,
   rescanBounds,
   rungIntervals,
   rungWindows,
+  type Ladder,
   type RescanPlan,
 } from '../../../src/feeds/rescan-plan.ts'
 import {
@@ -238,9 +240,9 @@ describe('what a tail left behind it', () => {
 })
 
 /** Requests a second of a feed that is read as the ladder says: each time the longest window that is due. */
-function readLadder(perWeek: number, stretch: number): number {
+function readLadder(perWeek: number, ladder: Ladder): number {
   const windows = rungWindows(7 * dayMs)
-  const times = rungIntervals(windows, stretch)
+  const times = rungIntervals(windows, ladder)
   const shortestMs = Math.min(...times.filter((everyMs) => everyMs !== undefined))
   const looks = 2 ** windows.length
   let pages = 0
@@ -260,14 +262,35 @@ describe('the ladder', () => {
     expect(rungWindows(20 * minuteMs)).toEqual([10 * minuteMs]) // the whole window is the sweep's
     expect(rungWindows(20 * minuteMs + 1)).toEqual([10 * minuteMs, 20 * minuteMs])
     expect(rungWindows(10 * minuteMs)).toEqual([])
-    expect(rungIntervals(windows, 1).slice(0, 2)).toEqual([2.5 * minuteMs, 5 * minuteMs])
-    expect(rungIntervals(windows, 3).slice(0, 3)).toEqual([
-      undefined,
-      (5 * minuteMs * 3) / 2,
-      (10 * minuteMs * 3) / 2,
+    const times = rungIntervals(windows, leastPlan.ladder)
+    expect(times.slice(0, 2)).toEqual([2.5 * minuteMs, 5 * minuteMs])
+    expect(times).toHaveLength(10)
+  })
+
+  test('leaves windows out, but of a feed that has none of its own reads the longest', () => {
+    const ladder = { rungs: [1, 3], fraction: 1 / 2 }
+    const none = undefined
+    expect(rungIntervals(rungWindows(3 * hourMs), ladder)).toEqual([
+      none,
+      10 * minuteMs,
+      none,
+      40 * minuteMs,
+      none,
     ])
-    const last = rungIntervals(windows, 4_096) // the longest is read, however many feeds there are
-    expect(last.filter((everyMs) => everyMs !== undefined)).toEqual([(8 * windows.at(-1)!) / 4])
+    expect(rungIntervals(rungWindows(20 * minuteMs), ladder)).toEqual([10 * minuteMs])
+    expect(rungIntervals(rungWindows(3 * hourMs), { ...ladder, rungs: [] })).toEqual(
+      Array.from({ length: 5 }, () => none),
+    )
+  })
+
+  test('finds what is late as soon as a window that still holds it is read', () => {
+    const plan = { ladder: { rungs: [0, 2], fraction: 1 / 2 }, wholeEveryMs: hourMs }
+    const within = (lateMs: number): number => findsWithin(rungWindows(7 * dayMs), plan, lateMs)
+    expect(within(0)).toBe(5 * minuteMs)
+    expect(within(5 * minuteMs)).toBe(5 * minuteMs)
+    expect(within(5 * minuteMs + 1)).toBe(20 * minuteMs)
+    expect(within(20 * minuteMs)).toBe(20 * minuteMs)
+    expect(within(20 * minuteMs + 1)).toBe(hourMs)
   })
 
   test('scans the longest window that is due, which counts for the shorter ones', () => {
@@ -333,34 +356,51 @@ describe('the ladder', () => {
     expect(next(aCredentialFeed() as never, aState())).toBeUndefined()
   })
 
-  test('stretches as a whole until all feeds of the tier take half of what rescans may use', () => {
+  test('of many feeds finds what is late by minutes within the hour, with half of what rescans may use', () => {
     const load = { backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
-    const alone = planRescans([{ ...load, perWeek: 1_000 }], 1)
-    expect(alone).toMatchObject({ stretch: 1, wholeEveryMs: hourMs })
-    const busy = planRescans([{ ...load, perWeek: 20_000 }], 1)
-    expect(busy.stretch).toBeGreaterThan(1)
-    expect(busy.wholeEveryMs).toBe((2_000 / 0.05) * 1_000)
-    const sixty = planRescans(
-      Array.from({ length: 60 }, () => ({ ...load, perWeek: 1_000 })),
-      1,
-    )
-    expect(sixty.stretch).toBeGreaterThan(8)
-    const matched = Array.from({ length: 60 }, () => ({ ...load, perWeek: 1, isMatched: true }))
-    expect(planRescans(matched, 1)).toMatchObject({ stretch: 1, matchedEveryMs: 1_200_000 })
+    const planFor = (count: number, perWeek: number): RescanPlan =>
+      planRescans(
+        Array.from({ length: count }, () => ({ ...load, perWeek })),
+        0.7,
+      )
+    const windows = rungWindows(7 * dayMs)
+    const alone = planFor(1, 1_000)
+    expect(alone.wholeEveryMs).toBe(hourMs)
+    expect(findsWithin(windows, alone, 0)).toBe(2.5 * minuteMs)
+    expect(findsWithin(windows, alone, 31 * minuteMs)).toBe(20 * minuteMs)
+    const sixty = planFor(60, 1_000)
+    for (const lateMs of [0, 10 * minuteMs, 30 * minuteMs])
+      expect(findsWithin(windows, sixty, lateMs)).toBeLessThan(hourMs)
+    expect(sixty.wholeEveryMs).toBeCloseTo((6_000 / 0.035) * 1_000)
+    const tooMany = planFor(500, 20_000)
+    expect(tooMany.ladder.rungs).toEqual([]) // one look at each event is more than the budget
+    expect(tooMany.wholeEveryMs).toBeCloseTo((1_000_000 / 0.07) * 1_000, -1)
+  })
+
+  test('shares its half with the feeds that are read by match time', () => {
+    const load = { backMs: 7 * dayMs, everyMs: undefined, perWeek: 1 }
+    const many = (count: number, isMatched: boolean) =>
+      Array.from({ length: count }, () => ({ ...load, isMatched }))
+    expect(planRescans(many(60, true), 1).matchedEveryMs).toBeCloseTo(1_200_000)
+    const mixed = planRescans([...many(30, true), ...many(30, false)], 1)
+    expect(mixed.matchedEveryMs).toBeCloseTo(1_200_000)
+    expect(mixed.ladder).toEqual(planRescans(many(60, false), 1).ladder)
   })
 
   test.each([
     [1, 20_000],
     [8, 1_000],
     [60, 1_000],
-  ])('of %i feeds with %i events a week costs just what it may', (count, perWeek) => {
+  ])('of %i feeds with %i events a week costs no more than it may', (count, perWeek) => {
     const load = { perWeek, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
-    const { stretch } = planRescans(
+    const { ladder } = planRescans(
       Array.from({ length: count }, () => load),
       1,
     )
-    expect(count * readLadder(perWeek, stretch)).toBeLessThanOrEqual(0.05)
-    expect(count * readLadder(perWeek, stretch / 1.05)).toBeGreaterThan(0.05)
+    expect(count * readLadder(perWeek, ladder)).toBeLessThanOrEqual(0.050_001)
+    const sooner = { ...ladder, fraction: 0.9 * ladder.fraction }
+    const isCheapest = ladder.fraction === 1 / 4
+    expect(isCheapest || count * readLadder(perWeek, sooner) > 0.05).toBe(true)
   })
 })
 
@@ -469,7 +509,8 @@ describe('the plan of an organization', () => {
     asked = 0
     isOne = true // both accounts are of one organization, as an answer of the service says
     for (const one of [...mine, ...other]) budget.plan(one, known)
-    expect(budget.plan(mine[0]!, known).stretch).toBeGreaterThan(alone.stretch)
+    const together = budget.plan(mine[0]!, known)
+    expect(together.wholeEveryMs).toBeCloseTo(2 * alone.wholeEveryMs)
     expect(asked).toBe(121) // each plan asks for its own feed alone
   })
 
@@ -516,22 +557,22 @@ describe('the plan of an organization', () => {
     )
     const [first, ...others] = mine as [PolledEvents, ...PolledEvents[]]
     const before = budget.plan(first, known)
-    expect(budget.plan(first, { perWeek: 100_000, isMatched: false }).stretch).toBeGreaterThan(
-      before.stretch,
-    )
-    expect(budget.plan(first, { perWeek: 100_000, isMatched: true }).stretch).toBeLessThan(
-      before.stretch,
-    )
+    const busy = budget.plan(first, { perWeek: 100_000, isMatched: false })
+    expect(busy.wholeEveryMs).toBeGreaterThan(before.wholeEveryMs)
+    const matched = budget.plan(first, { perWeek: 100_000, isMatched: true })
+    expect(matched.matchedEveryMs).toBeGreaterThan(before.matchedEveryMs)
     for (const one of others) {
       left.add(one.name)
       budget.plan(one, known)
     }
-    expect(budget.plan(first, known)).toEqual(leastPlan)
+    const load = { perWeek: 1_000, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
+    expect(budget.plan(first, known)).toEqual(planRescans([load], 1))
   })
 })
 
 describe('how late finds are found at most', () => {
-  const plan = { stretch: 3, wholeEveryMs: 2 * hourMs, matchedEveryMs: 5 * minuteMs }
+  const ladder = { rungs: [1, 2], fraction: 3 / 8 }
+  const plan = { ladder, wholeEveryMs: 2 * hourMs, matchedEveryMs: 5 * minuteMs }
 
   test.each([
     ['a feed that is not read again', aFeed({ sweep: undefined }), { plan }, undefined],

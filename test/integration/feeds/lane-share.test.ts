@@ -1,0 +1,183 @@
+/** What lanes ask of the service and of Redis, counted over hours that pass in moments. */
+import { expect, test } from 'vitest'
+import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
+import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { defaultTimings } from '../../../src/runtime/timings.ts'
+import { aFeed } from '../../support/feeds.ts'
+import { redisForTests, silent } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+
+/** Time that passes as soon as everybody sleeps. */
+function aQuickClock() {
+  let nowMs = Date.UTC(2026, 0, 5)
+  const sleepers = new Set<{ atMs: number; wake: () => void }>()
+  const clock: Clock = {
+    now: () => nowMs,
+    monotonic: () => nowMs,
+    sleep: (ms, signal) =>
+      new Promise((resolve) => {
+        if (signal?.aborted) return resolve()
+        const sleeper = { atMs: nowMs + Math.max(0, ms), wake }
+        function wake(): void {
+          sleepers.delete(sleeper)
+          signal?.removeEventListener('abort', wake)
+          resolve()
+        }
+        signal?.addEventListener('abort', wake, { once: true })
+        sleepers.add(sleeper)
+      }),
+  }
+  /** Until `work` has ended. */
+  async function run(work: Promise<unknown>): Promise<void> {
+    let isOver = false
+    void work.finally(() => (isOver = true))
+    for (;;) {
+      await tests.redis.ping() // what was asked of Redis before is answered
+      await new Promise((resolve) => setImmediate(resolve))
+      if (isOver) return
+      const next = [...sleepers].toSorted((a, b) => a.atMs - b.atMs)[0]
+      if (!next) continue
+      nowMs = Math.max(nowMs, next.atMs)
+      next.wake()
+    }
+  }
+  return { clock, run }
+}
+
+interface Asked {
+  feed: PolledFeed
+  kind: TurnAsked['kind']
+  atMs: number
+}
+
+type Rescanning = (feed: PolledFeed, nowMs: number) => Promise<PollOutcome> | undefined
+
+/** Answers each request after 0.1 s; rescans never end, but for what a test says. */
+function aService(clock: Clock, rescan: Rescanning = () => undefined) {
+  const requests: Asked[] = []
+  const looks: Asked[] = []
+  const changed = new Set<string>()
+  async function pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome> {
+    const { kind, onSlot, onPage, goesOn } = asked
+    if (kind === 'sweep') {
+      looks.push({ feed, kind, atMs: clock.now() })
+      const outcome = await rescan(feed, clock.now())
+      if (outcome) return outcome
+    }
+    for (let pages = 1; ; pages += 1) {
+      onSlot?.()
+      requests.push({ feed, kind, atMs: clock.now() })
+      await clock.sleep(100)
+      const hasMore = kind === 'sweep'
+      const isNewWalk = changed.delete(feed.name)
+      onPage?.({ newEvents: 0, urgentEvents: 0, hasMore, isBacklog: false, isNewWalk })
+      if (!hasMore) return { status: 'caught_up' }
+      if (!(await goesOn?.(pages))) return { status: 'more' }
+    }
+  }
+  return { requests, looks, changed, pollOnce }
+}
+
+function laneOf({ account }: Pick<PolledFeed, 'account'>): LaneLimit {
+  return { id: account, organization: account, tier: 'search', perSecond: 1, share: 0.7 }
+}
+
+function readerOf(
+  feeds: PolledFeed[],
+  { clock, keys, service }: { clock: Clock; keys: Keys; service: ReturnType<typeof aService> },
+): LaneReader {
+  return createLaneReader({
+    feeds,
+    poller: service,
+    laneOf,
+    lanesVersion: () => 0,
+    generation: () => 1,
+    redis: tests.redis,
+    keys,
+    clock,
+    logger: silent,
+    metrics: createMetrics({ clock: systemClock }),
+    timings: defaultTimings,
+  })
+}
+
+function feedsOf(account: string, count: number): PolledFeed[] {
+  return Array.from({ length: count }, (_none, at) =>
+    aFeed({ account, name: `${account}-${at}`, longestMs: undefined }),
+  )
+}
+
+/** Each lane in turns of half a minute, for so long. */
+async function readFor(reader: LaneReader, clock: Clock, ms: number): Promise<void> {
+  const endMs = clock.now() + ms
+  async function readLane(lane: LaneLimit): Promise<void> {
+    while (clock.now() < endMs) {
+      const turnEndsMs = clock.now() + 30_000
+      await reader.hold(lane, () => clock.now() >= turnEndsMs)
+    }
+  }
+  await Promise.all([...reader.lanes().values()].map(({ limit }) => readLane(limit)))
+}
+
+test('tails and rescans together keep the share of each organization, one in ten being a rescan', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock)
+  const feeds = [...feedsOf('small', 5), ...feedsOf('large', 60)]
+  const reader = readerOf(feeds, { clock, keys: tests.keys(), service })
+  await run(readFor(reader, clock, hourMs / 3))
+  for (const account of ['small', 'large']) {
+    const own = service.requests.filter(({ feed }) => feed.account === account)
+    const rescans = own.filter(({ kind }) => kind === 'sweep')
+    expect(own.length).toBeLessThanOrEqual(0.7 * 1_200 + 2)
+    expect(own.length).toBeGreaterThan(0.95 * 0.7 * 1_200)
+    expect(rescans.length).toBeLessThanOrEqual(0.07 * 1_200 + 2)
+    expect(rescans.length).toBeGreaterThan(0.9 * 0.07 * 1_200)
+  }
+}, 60_000)
+
+test('rescans take what the tails leave of the share, and no more', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock)
+  const reader = readerOf(feedsOf('main', 1), { clock, keys: tests.keys(), service })
+  await run(readFor(reader, clock, hourMs))
+  const tails = service.requests.filter(({ kind }) => kind === 'feed')
+  expect(service.requests.length).toBeLessThanOrEqual(0.7 * 3_600 + 2)
+  expect(service.requests.length).toBeGreaterThan(0.95 * 0.7 * 3_600)
+  expect(tails.length).toBeGreaterThan(600) // every 5 s, but for the slots that it waits for
+}, 60_000)
+
+test('rescans are looked for when they are due, not before, and the next replica knows when', async () => {
+  const { clock, run } = aQuickClock()
+  const beginMs = clock.now()
+  const dueMs = beginMs + 4 * 60_000
+  const service = aService(clock, (_feed, nowMs) =>
+    Promise.resolve({ status: 'not_due', untilMs: nowMs < dueMs ? dueMs : nowMs + hourMs }),
+  )
+  const feeds = feedsOf('main', 50)
+  const keys = tests.keys()
+  const [first, second] = [0, 1].map(() => readerOf(feeds, { clock, keys, service }))
+  await run(readFor(first!, clock, 2 * 60_000))
+  await run(readFor(second!, clock, 4 * 60_000))
+  const times = service.looks.map(({ atMs }) => (atMs - beginMs) / 60_000)
+  expect(times.filter((minutes) => minutes < 1)).toHaveLength(50)
+  const later = times.filter((minutes) => minutes >= 1)
+  expect(later).toHaveLength(50)
+  for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
+}, 60_000)
+
+test('a new walk of the tail has its feed looked at again at once', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
+  const reader = readerOf(feedsOf('main', 2), { clock, keys: tests.keys(), service })
+  await run(readFor(reader, clock, 60_000))
+  expect(service.looks).toHaveLength(2)
+  service.changed.add('main-1')
+  await run(readFor(reader, clock, 60_000))
+  expect(service.looks.slice(2).map(({ feed }) => feed.name)).toEqual(['main-1'])
+}, 60_000)
