@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/digest/digest-state.ts'
-import { digestTurn } from '../../../src/digest/digest-turn.ts'
+import { digestTurn, previewWindow, type DigestSink } from '../../../src/digest/digest-turn.ts'
 import type { Verdict } from '../../../src/digest/gate.ts'
 import { digestIdOf } from '../../../src/digest/placement.ts'
 import { claimTurn, dueTimers, peekTurn } from '../../../src/digest/timers.ts'
@@ -164,6 +164,25 @@ test.each([
     expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate })
   },
 )
+
+test('a preview says what the digest says then, also of what rules keep back', async () => {
+  const verdicts: Record<string, Verdict> = {
+    'paste/site/1': { act: 'suppress', reason: 'silence', rule: 's1' },
+    'paste/site/2': { act: 'hold', rule: 'night', untilMs: 9 },
+  }
+  const rig = await aDigestRig(given, { gate: (uid) => verdicts[uid] ?? { act: 'send' } })
+  await rig.show(rig.books[0]!, ...uids(5))
+  rig.toMorning(1)
+  const sink = rig.options.sinks.get('oncall') as DigestSink
+  const { about, going } = await previewWindow(rig.options, sink, 'oncall:0')
+  expect(await rig.flush()).toBe(1)
+  const { digest, ...summary } = rig.oncall.received[0]!.summary!
+  const { digest: previewed, ...others } = about.summary
+  expect(others).toEqual(summary)
+  expect({ ...previewed, toMs: 0 }).toEqual({ ...digest, toMs: 0 })
+  expect(digest).toMatchObject({ suppressed: 1, held: 1 })
+  expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
+})
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
   const rig = await aDigestRig(given)

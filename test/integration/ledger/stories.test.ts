@@ -5,7 +5,14 @@ import { scanPending } from '../../../src/ledger/accounting.ts'
 
 import { endedItems, pendingItems } from '../../../src/ledger/redirect.ts'
 import { itemId } from '../../../src/ledger/digests.ts'
-import { itemsOfDelivery, readItems, readRecord, scanRecords } from '../../../src/ledger/records.ts'
+import {
+  deliveryIdPattern,
+  itemsOfDelivery,
+  readItems,
+  readPayloads,
+  readRecord,
+  scanRecords,
+} from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -133,6 +140,43 @@ test('the story of an event that was raised, tried, held and shadowed is whole',
   const found = []
   for await (const one of itemsOfDelivery(book, record!.items[2]!.id)) found.push(one)
   expect(found).toEqual([{ record, item: record!.items[2] }])
+})
+
+test('contents are read in the order in which they are asked for, and what has expired is left open', async () => {
+  const book = await tests.book()
+  const known = ['a/b/1', 'a/b/2', 'a/b/3']
+  await takeIn(
+    book,
+    known.map((one) => routed({ uid: one })),
+  )
+  const ids = known.map((one) => book.digests.recordId(one))
+  await tests.redis.del(book.key('pay', ids[1]!))
+  const contents = await readPayloads(book, ids.toReversed())
+  expect(contents.map((one) => one?.event.uid)).toEqual(['a/b/3', undefined, 'a/b/1'])
+  expect(await readPayloads(book, [])).toEqual([])
+  expect(await readItems(book, [])).toEqual([])
+  const items = await readItems(
+    book,
+    ids.toReversed().map((id) => `i:${id}:0:soc`),
+  )
+  expect(items.map(({ record, payload }) => [record.uid, payload?.event.uid])).toEqual([
+    ['a/b/3', 'a/b/3'],
+    ['a/b/2', undefined],
+    ['a/b/1', 'a/b/1'],
+  ])
+})
+
+test.each([
+  [`e${'0a'.repeat(16)}`, true],
+  [`b${'0a'.repeat(20)}`, true],
+  [`e${'0a'.repeat(20)}`, false],
+  [`b${'0a'.repeat(16)}`, false],
+  [` e${'0a'.repeat(16)}`, false],
+  [`b${'0a'.repeat(20)}0`, false],
+  [`e${'0A'.repeat(16)}`, false],
+  ['', false],
+])('"%s" is the id of a delivery: %s', (id, isOne) => {
+  expect(deliveryIdPattern.test(id)).toBe(isOne)
 })
 
 test('a story is told once, though Redis may show a key of a scan twice', async () => {

@@ -201,7 +201,10 @@ describe('an item is stranded', () => {
     await holdOrphan(book, refOf(book, 0))
     expect(await strandedIn(book)).toEqual([])
     await tests.redis.del(book.key('orphans', 'soc'))
-    expect(await strandedIn(book)).toEqual([['paste/site/0', 'held', 'orphans']])
+    const about = { ref: refOf(book, 0), uid: 'paste/site/0', sink: 'soc' }
+    expect((await proofOfOne(book)).stranded).toEqual([
+      { ...about, state: 'held', heldFor: 'orphaned', lacks: 'orphans' },
+    ])
   })
 
   test('whose summary lost its head; while it is made, in whichever book, it is not', async () => {

@@ -101,6 +101,29 @@ test('the log says what went, of which account, up to when, and what is left', a
   expect(note?.maxBytes).toBe(maxBytes)
 })
 
+test('nothing goes of an account that takes more than its part while all of them fit', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const small = await tests.book({ keys, account: 'small' })
+  await fill(small, 2)
+  await fill(book, 97)
+  const bytes = (await weigh(book)) + (await weigh(small))
+  for (const spare of [0, 1, 77]) {
+    const given = { books: [book, small], keys, maxBytes: bytes + spare }
+    expect(await keep({ ...given, aheadMs: spare * 60 * minuteMs })).toMatchObject({ bytes })
+  }
+})
+
+test('what waits is weighed with what is settled, each at its place', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  await fill(book, 3)
+  const waiting = [1, 2].map((n) => routed({ uid: `a/b/${n}`, notes: 'x'.repeat(5_000 * n) }))
+  await takeIn(book, waiting)
+  const note = await keep({ books: [book], keys, maxBytes: 2 ** 40 })
+  expect(note?.bytes).toBe(await weigh(book))
+})
+
 test('what was dropped is no longer counted as used', async () => {
   const keys = tests.keys()
   const book = await tests.book({ keys })
