@@ -311,11 +311,16 @@ test('what people closed stays closed, though another feed shows it as it was be
   expect(await closed()).toBeUndefined()
   await shown({ ignoredAtMs: 5 }, 'brand')
   expect(await closed()).toBe('ignored')
+  await shown({}, 'brand')
+  expect(await closed()).toBe('ignored')
   await shown({}, 'second')
   await shown({ severity: 'critical' }, 'second')
   expect(await closed()).toBe('ignored')
   await shown({ remediatedAtMs: 5 }, 'third')
   expect(await closed()).toBe('remediated')
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  expect(await shown({ ignoredAtMs: 5 }, 'brand')).toMatchObject({ counts: { duplicate: 1 } })
+  expect(await closed()).toBeUndefined() // what has ended does not begin again
 })
 
 test('a rewound feed is told so until its first page from there is taken in', async () => {

@@ -99,3 +99,11 @@ test('of very many sources the first twenty are named, each once, for as long as
   expect(leftMs).toBeGreaterThan(pair.forMs - 60_000)
   expect(leftMs).toBeLessThanOrEqual(pair.forMs)
 })
+
+test('a pair of which nobody knows any more who had it first is told when it comes again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await tests.redis.del(book.key('rec', book.digests.recordId('credential/1')))
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+})
