@@ -84,8 +84,7 @@ function failed(
   options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
   sayFailed(options, work, begun, { outcome, error, isGivenUp })
   if (!isGivenUp) return { outcome }
-  const atMs = options.clock.now() + givenUpMs
-  const dueAgain = { ...outcome, outcome: 'retry' as const, atMs }
+  const dueAgain = { ...outcome, outcome: 'retry' as const, inMs: givenUpMs }
   return { outcome: { ...dueAgain, counts: true }, isGivenUp }
 }
 
@@ -101,8 +100,7 @@ function outcomeOf({ clock }: AttemptOptions, begun: Begun, error: SinkError): O
   })
   const told = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
   if (verdict.act !== 'retry') return { outcome: verdict.act, ...told }
-  const atMs = Math.floor(clock.now() + verdict.afterMs)
-  return { outcome: 'retry', atMs, counts: verdict.counts, ...told }
+  return { outcome: 'retry', inMs: verdict.afterMs, counts: verdict.counts, ...told }
 }
 
 const consequences = {
@@ -120,7 +118,7 @@ function sayFailed(
 ): void {
   if (!isFailure(outcome.outcome)) return
   const what = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
-  const again = outcome.atMs === undefined ? {} : { againAt: new Date(outcome.atMs).toISOString() }
+  const again = outcome.inMs === undefined ? {} : { againInSeconds: outcome.inMs / 1000 }
   const where = { sink: sink.name, account: book.account, ...what, ref }
   const consequence = isGivenUp
     ? 'delivery failed for good: to the fallback'

@@ -238,8 +238,8 @@ export async function freezeBatch(
 export interface Outcome {
   /** `unsent`: nothing left this process, and the attempt is none. */
   outcome: 'delivered' | 'retry' | 'dead' | 'split' | 'unsent'
-  /** With `retry`: when, wall clock ms. */
-  atMs?: number
+  /** With `retry`: how long until then, by Redis' clock, ms. */
+  inMs?: number
   /** The try counts against the retry schedule. */
   counts?: boolean
   /** The other side may have accepted. */
@@ -319,7 +319,7 @@ function storedOutcome({
     ref,
     token,
     outcome: outcome.outcome,
-    at: outcome.atMs,
+    wait: outcome.inMs,
     counts: outcome.counts,
     lost: outcome.answerLost,
     reason: outcome.reason,

@@ -475,11 +475,11 @@ export class SinkDrain {
       return await attemptSend(this.#options, { book, sink: this.#sink, signal }, message)
     } catch (error) {
       // no sink's: Redis, or a defect, before anything left
-      const { clock, logger } = this.#options
+      const { logger } = this.#options
       const about = { sink: this.#sink.name, ref: message.ref, err: error }
       logger.warn(about, 'work broke off; it comes again')
-      const atMs = Math.floor(clock.now() + brokenOffMs)
-      return { outcome: { outcome: 'retry', atMs, counts: false }, taken: undefined }
+      const outcome = { outcome: 'retry' as const, inMs: brokenOffMs, counts: false }
+      return { outcome, taken: undefined }
     }
   }
 
@@ -495,7 +495,7 @@ export class SinkDrain {
   }
 
   #goOn(one: Ended, { batch }: Settled): void {
-    const { clock, diverter, book: find } = this.#options
+    const { diverter, book: find } = this.#options
     const { book, message, outcome, isGivenUp } = one
     if (isGivenUp) {
       void this.#addChore(diverter?.divert(book, message.ref))
@@ -504,9 +504,8 @@ export class SinkDrain {
     if (batch) void this.#addChore(settleMembers(book, message.ref, batch, find))
     countSettled(this.#options, this.#sink, one)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
-    const againMs = isAgain ? clock.now() : outcome.atMs // of a retry alone
-    if (againMs === undefined) return
-    const inMs = Math.max(0, againMs - clock.now())
+    const inMs = isAgain ? 0 : outcome.inMs // of a retry alone
+    if (inMs === undefined) return
     if (inMs <= soonMs) this.nudge(book.account, { inMs, rank: message.rank })
     const told = { account: book.account, sink: this.#sink.name, inMs }
     void this.#addChore(this.#options.hints.tell([told]))

@@ -3,7 +3,7 @@
 -- memory is full: an outcome that is not recorded is a repeat.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: owner, lease (ms), by, retention, settle? [{ref, token, outcome (delivered | retry | dead | split |
---          unsent), at? (retry), counts (whether the try is used up), lost (answer lost), reason?, answer?}], begin?
+--          unsent), wait? (retry, ms), counts (whether the try is used up), lost (answer lost), reason?, answer?}], begin?
 --          [{ref, token}], renew? [ref], back? [{ref, rank, wait? (due in so many ms; else as before)}] (not begun)
 -- Returns  JSON {settled? [{status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}],
 --          begun? [{attempt, repeat} | {} (no longer this holder's, or nothing is to be sent)], lost? [ref] (of renew)}
@@ -52,8 +52,8 @@ local function settle_item(result, rid, n)
   if final[result.outcome] then
     end_item(rid, n, record, item, { outcome = result.outcome, retention = ask.retention })
   else
-    item.at = result.at
-    wake(result.ref, result.at, item.rk)
+    item.at = math.floor(now + result.wait)
+    wake(result.ref, item.at, item.rk)
     move(item, 'retrying')
     save_record(rid, record)
   end
@@ -102,9 +102,9 @@ local function settle_batch(result, bid)
   end
   note(batch, result)
   if result.outcome == 'retry' then
-    batch.at = result.at
+    batch.at = math.floor(now + result.wait)
     batch.st = 'retrying'
-    wake(result.ref, result.at, batch.rk)
+    wake(result.ref, batch.at, batch.rk)
     redis.call('SET', name, cjson.encode(batch))
     return { status = 'settled' }
   end

@@ -35,7 +35,7 @@ async function aBook(uid: string, lostAnswers: number) {
     await beginAttempt(book, ref, token, 30_000)
     const outcome =
       attempt < lostAnswers
-        ? ({ outcome: 'retry', atMs: 1, answerLost: true } as const)
+        ? ({ outcome: 'retry', inMs: 0, answerLost: true } as const)
         : ({ outcome: 'delivered' } as const)
     await settleAttempt(book, { ref, token, replica: 'r' }, outcome)
   }

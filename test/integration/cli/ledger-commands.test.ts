@@ -79,7 +79,7 @@ test('explain tells where an event came from, where it went and why', async () =
   const ref = await refOf(book, 'soc')
   await attempt(book, ref, {
     outcome: 'retry',
-    atMs: 1,
+    inMs: 0,
     counts: true,
     answerLost: true,
     reason: 'timeout',

@@ -313,7 +313,7 @@ test('an attempt that left no process is none: it is due again at once, unmarked
     { attempts: 0, tries: 0, mayBeRepeat: false },
   ])
   for (const ref of [single, batch]) {
-    await attempt(book, ref, { outcome: 'retry', atMs: 1, counts: true })
+    await attempt(book, ref, { outcome: 'retry', inMs: 0, counts: true })
     await attempt(book, ref, { outcome: 'unsent' })
   }
   expect(await itemOf(book, 'a/low/0')).toMatchObject({ state: 'retrying', attempts: 1 })
@@ -328,7 +328,7 @@ test('the halves of a batch are messages of their own: as old, as severe, and th
   const book = await tests.book()
   const batch = await frozen(book, 3, 'critical')
   const [whole] = (await claim(book)).claims
-  await attempt(book, batch, { outcome: 'retry', atMs: 1, answerLost: true, reason: 'timeout' })
+  await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
   const { halves } = await attempt(book, batch, { outcome: 'split', reason: 'invalid' }, 't2')
   const { claims } = await claim(book)
   if (whole?.kind !== 'batch') throw new Error('no batch')
@@ -348,7 +348,7 @@ test('the halves of a batch are messages of their own: as old, as severe, and th
 test('what became of a batch is told of each member: its attempts, their reasons and who made them', async () => {
   const book = await tests.book()
   const batch = await frozen(book, 2)
-  await attempt(book, batch, { outcome: 'retry', atMs: 1, answerLost: true, reason: 'timeout' })
+  await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
   await attempt(book, batch, { outcome: 'dead', reason: 'rejected', answer: 'HTTP 404' }, 't2')
   for (const uid of ['a/high/0', 'a/high/1']) {
     expect(await itemOf(book, uid)).toMatchObject({

@@ -70,7 +70,7 @@ test('the slow pass finds what no hint names: queued, retrying, interrupted, fro
   const ref = (uid: string): string => `i:${book.digests.recordId(uid)}:0:soc`
   await beginAttempt(book, ref('a/b/2'), 't', 1)
   await beginAttempt(book, ref('a/b/3'), 't', 1_000)
-  const retry = { outcome: 'retry' as const, atMs: Date.now() }
+  const retry = { outcome: 'retry' as const, inMs: 0 }
   await settleAttempt(book, { ref: ref('a/b/3'), token: 't', replica: 'r' }, retry)
   await takeIn(book, [routed({ uid: 'a/b/4' }, ['siem'])], { batchWaitMs: 1 })
   const [collected] = await peekCollection(book, 'siem', 1)
@@ -426,6 +426,26 @@ test('a circuit that closes holds nothing up while the tries that wait are broug
   await drains.stop(100)
   expect(soc.received).toHaveLength(5)
 })
+
+test.each([-60_000, 60_000])(
+  'a try comes again when the table says, by a clock of the process that is %s ms off, too',
+  async (offMs) => {
+    const clock = { ...systemClock, now: () => Date.now() + offMs }
+    const soc = aRehearsedSink('soc')
+    soc.next('unavailable')
+    const { book, with: process } = await rig()
+    const { drains } = process([soc], { clock, drain: { clock } })
+    await bring(book, 'soc', 1)
+    drains.start()
+    const sinceMs = Date.now()
+    await drains.tell('main', [{ sink: 'soc' }])
+    await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
+    const { atMs } = await itemOf(book, 'a/high/0')
+    await drains.stop(1_000)
+    expect(atMs! - sinceMs).toBeGreaterThanOrEqual(4_000)
+    expect(atMs!).toBeLessThanOrEqual(Date.now() + 6_000)
+  },
+)
 
 test.each(['accepted', 'split'])(
   'what was written is counted once, though the reply was lost: %s',

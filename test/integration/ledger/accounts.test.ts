@@ -303,7 +303,7 @@ test('what an account holds is summed over its sinks, and names no state in whic
     const attempt = { ref: `i:${recordId}:${n}:${sink}`, token: 't', replica: 'r1' }
     await beginAttempt(book, attempt.ref, 't', 30_000)
     const outcome = sink === 'lake' ? 'dead' : 'retry'
-    await settleAttempt(book, attempt, { outcome, atMs: 1 })
+    await settleAttempt(book, attempt, { outcome, inMs: 0 })
   }
   expect(await readHoldings(book)).toEqual({
     pending: { retrying: 2 },

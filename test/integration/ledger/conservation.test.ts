@@ -47,9 +47,9 @@ const replicas = ['r1', 'r2']
 const outcomes: Outcome[] = [
   { outcome: 'delivered', answer: '204' },
   { outcome: 'unsent' },
-  { outcome: 'retry', atMs: Date.now() + 2 * leaseMs, counts: true, reason: 'unavailable' },
-  { outcome: 'retry', atMs: 1, counts: true, reason: 'unavailable' },
-  { outcome: 'retry', atMs: 1, counts: true, answerLost: true, reason: 'timeout' },
+  { outcome: 'retry', inMs: 2 * leaseMs, counts: true, reason: 'unavailable' },
+  { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' },
+  { outcome: 'retry', inMs: 0, counts: true, answerLost: true, reason: 'timeout' },
   { outcome: 'dead', reason: 'invalid' },
   { outcome: 'split', reason: 'invalid' },
   { outcome: 'split', reason: 'invalid' },

@@ -61,7 +61,7 @@ test('a try that was cut off makes every later one a possible repeat, whatever t
   const { book, ref } = await aBook('soc')
   await beginAttempt(book, ref, 'cut off', lease)
   await beginAttempt(book, ref, 't2', lease)
-  await settle(book, ref, 't2', { outcome: 'retry', atMs: 1, counts: true, reason: 'unavailable' })
+  await settle(book, ref, 't2', { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' })
   expect(await beginAttempt(book, ref, 't3', lease)).toMatchObject({ mayBeRepeat: true })
 })
 
@@ -199,7 +199,7 @@ async function inEachState(book: Book): Promise<Map<string, string>> {
   await takeIn(book, [...alone, placed('group', 3), placed('digest', 4), placed('held', 5)])
   const refOf = (n: number): string => `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
   for (const n of [1, 2]) await beginAttempt(book, refOf(n), 't1', lease)
-  const retry = { outcome: 'retry', atMs: Date.now() + 9_000, counts: true } as const
+  const retry = { outcome: 'retry', inMs: 9_000, counts: true } as const
   await settle(book, refOf(1), 't1', { ...retry, reason: 'unavailable' })
   await takeIn(book, [routed({ uid: 'a/b/7' }, ['soc'])], { batchWaitMs: 1_000 })
   await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(7)])

@@ -55,7 +55,7 @@ test('the story of an event that was raised, tried, held and shadowed is whole',
   await takeIn(book, [shadowed], { labels: { team: 'a' } })
   const ref = `i:${recordId}:0:soc`
   await beginAttempt(book, ref, 't1', 30_000)
-  const lost = { outcome: 'retry', atMs: 77, counts: true, answerLost: true } as const
+  const lost = { outcome: 'retry', inMs: 0, counts: true, answerLost: true } as const
   const attempt = { ref, token: 't1', replica: 'r1' }
   await settleAttempt(book, attempt, { ...lost, reason: 'timeout', answer: 'none' })
   const raised = routed({ uid, severity: 'high', remediatedAtMs: 5 }, ['soc', 'siem'], true)
@@ -256,7 +256,7 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
   for (const state of singles.slice(1)) {
     await beginAttempt(book, refOf(state), 't', 30_000)
     const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
-    if (state === 'retrying') await settleAttempt(book, attempt, { outcome: 'retry', atMs: 1 })
+    if (state === 'retrying') await settleAttempt(book, attempt, { outcome: 'retry', inMs: 0 })
     if (state === 'delivered' || state === 'dead') {
       await settleAttempt(book, attempt, { outcome: state })
     }

@@ -146,7 +146,7 @@ describe('an item is stranded', () => {
     const book = await aBookWith(3)
     await beginAttempt(book, refOf(book, 1), 't', 60_000)
     await beginAttempt(book, refOf(book, 2), 't', 60_000)
-    const retry = { outcome: 'retry', atMs: Date.now() + 60_000 } as const
+    const retry = { outcome: 'retry', inMs: 60_000 } as const
     await settleAttempt(book, { ref: refOf(book, 2), token: 't', replica: 'r' }, retry)
     expect(await strandedIn(book)).toEqual([])
     await tests.redis.del(book.key('due', 'soc'))
@@ -278,7 +278,7 @@ describe('a reference dangles', () => {
     await settle(book, refOfOne('dead'), 'dead')
     await beginAttempt(book, refOfOne('retrying'), 't', 60_000)
     const attempt = { ref: refOfOne('retrying'), token: 't', replica: 'r' }
-    await settleAttempt(book, attempt, { outcome: 'retry', atMs: Date.now() + 60_000 })
+    await settleAttempt(book, attempt, { outcome: 'retry', inMs: 60_000 })
     await holdOrphan(book, refOfOne('orphaned'))
     const names = [...alone, ...inBatch, 'detail', 'group']
     return { book, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
