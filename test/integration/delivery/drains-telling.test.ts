@@ -96,7 +96,7 @@ test('a process whose clock is some minutes slow still finds what is due by the 
     await takeIn(book, [routed({ uid: 'a/b/1' })])
     await attemptOf(book, `i:${book.digests.recordId('a/b/1')}:0:soc`, {
       outcome: 'retry',
-      atMs: Date.now() + aheadMs,
+      inMs: aheadMs,
       reason: 'unavailable',
     })
     let claims = 0

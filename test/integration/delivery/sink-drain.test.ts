@@ -65,7 +65,7 @@ async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
   const circuit: Circuit = {
     ...plain.circuit,
     ...(given.admit && { admit: given.admit }),
-    report: (name, word) => (reports.push(word), plain.circuit.report(name, word)),
+    report: (name, word, sent) => (reports.push(word), plain.circuit.report(name, word, sent)),
   }
   const hints: DrainOptions['hints'] = {
     tell: async (some) => void told.push(...some),
@@ -184,7 +184,7 @@ test('what two accounts sent at once is settled in the ledger of each, and only 
 })
 
 test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
-  let admitted: Admitted = { count: 0, waitMs: 40_000 }
+  let admitted: Admitted = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc, { admit: () => Promise.resolve(admitted) })
   await bring(rig.books[0]!, 1)
@@ -197,12 +197,12 @@ test('behind a shut circuit nothing is claimed: other processes look when it may
   expect(waitMs).toBeGreaterThan(3_000)
   expect(waitMs).toBeLessThanOrEqual(5_000)
   expect(claimsOf(rig)).toEqual([])
-  admitted = { count: 0, waitMs: 10 }
+  admitted = { count: 0, waitMs: 10, isProbe: false }
   rig.drain.nudge('main', { hint })
   rig.clock.aheadMs += 5_000
   await turnsUntil(rig.drain, 'it asked again', () => rig.cleared.length > 1)
   expect(rig.cleared[1]).toEqual({ ...hint, inMs: 2_000 })
-  admitted = { count: 9, waitMs: 0 }
+  admitted = { count: 9, waitMs: 0, isProbe: false }
   rig.clock.aheadMs += 5_000
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
 })
@@ -212,7 +212,10 @@ test('what was claimed before a circuit shut goes back, the worst still first, a
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc, {
     admit: (_sink, count) =>
-      Promise.resolve(isShut ? { count: 0, waitMs: 9_000 } : { count, waitMs: 0 }),
+      Promise.resolve({
+        ...(isShut ? { count: 0, waitMs: 9_000 } : { count, waitMs: 0 }),
+        isProbe: false,
+      }),
   })
   await bring(rig.books[0]!, 3)
   await bring(rig.books[0]!, 1, 'low')
@@ -361,61 +364,39 @@ test('a sink that takes everything is reported twice a second at most, one that 
   expect(rig.reports.at(-1)).toBe('ok')
 })
 
-test('a sink with a limit is claimed for two seconds before its place, and sent to when that has come', async () => {
+test('a sink with a limit is sent to when its place has come, and is not asked for it before', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 0.1 })
-  const { pace, reserved } = aPace(10_000)
-  const rig = await aRig(soc, { pace })
+  const places = [false, true]
+  let asked = 0
+  const take = () => Promise.resolve({ isTaken: places[asked++] ?? false, nextInMs: 10_000 })
+  const rig = await aRig(soc, { pace: { take } })
   standStill(rig)
   await bring(rig.books[0]!, 2)
   rig.drain.nudge('main')
-  expect(await rig.drain.turn()).toBe(8_000)
-  expect([claimsOf(rig).length, reserved()]).toEqual([0, 1])
-  rig.clock.aheadMs += 8_000
-  await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length === 1)
-  await until('it holds one', () => rig.drain.inHand === 1)
-  expect(await rig.drain.turn()).toBe(2_000)
-  expect([soc.received.length, reserved()]).toEqual([0, 1])
-  rig.clock.aheadMs += 2_000
+  await rig.drain.turn()
+  await until('it holds one', () => rig.drain.inHand === 1 && claimsOf(rig).length === 1)
+  expect(await rig.drain.turn()).toBe(10_000)
+  rig.clock.aheadMs += 9_999
+  await rig.drain.turn()
+  expect([soc.received.length, asked]).toEqual([0, 1])
+  rig.clock.aheadMs += 1
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
-  await turnsUntil(rig.drain, 'the next has a place of its own', () => reserved() === 2)
-  expect(soc.received).toHaveLength(1)
+  expect(asked).toBe(2)
 })
 
-test.each([
-  [0.1, 10_000, 1],
-  [0.1, 10_001, 2],
-  [1_000, 250, 1],
-  [1_000, 251, 2],
-])(
-  'of a sink that takes %d a second a place is used %d ms late or not at all: %d are reserved',
-  async (limitPerSecond, lateMs, count) => {
-    const { pace, reserved } = aPace(0)
-    const rig = await aRig(aRehearsedSink('soc', { limitPerSecond }), { pace })
-    standStill(rig)
-    await bring(rig.books[0]!, 1)
-    rig.drain.nudge('main')
-    await rig.drain.turn()
-    await until('it claimed', () => claimsOf(rig).length === 1)
-    await until('it holds one', () => rig.drain.inHand === 1)
-    rig.clock.aheadMs += lateMs
-    await rig.drain.turn()
-    expect(reserved()).toBe(count)
-  },
-)
-
 test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
-  let admitted: Admitted = { count: 1, waitMs: 0 }
+  let admitted: Admitted = { count: 1, waitMs: 0, isProbe: false }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })
   standStill(rig)
   await bring(rig.books[0]!, 1)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
-  admitted = { count: 0, waitMs: 100 }
+  admitted = { count: 0, waitMs: 100, isProbe: false }
   await bring(rig.books[0]!, 1, 'low')
   rig.drain.nudge('main')
   await rig.drain.turn()
   await until('it is shut', () => rig.drain.inHand === 0)
-  admitted = { count: 1, waitMs: 0 }
+  admitted = { count: 1, waitMs: 0, isProbe: true }
   rig.clock.aheadMs += 100
   await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 2)
   expect(rig.reports).toEqual(['ok', 'ok'])
@@ -502,13 +483,6 @@ test('an outcome that cannot be written is written by a later turn, and what was
     repeatRisks: 0,
   })
 })
-
-/** Gives each place so many ms from when it is asked for. */
-function aPace(inMs: number): { pace: DrainOptions['pace']; reserved: () => number } {
-  let reserved = 0
-  const reserve = (): Promise<number> => ((reserved += 1), Promise.resolve(inMs))
-  return { pace: { reserve, pause: () => Promise.resolve() }, reserved: () => reserved }
-}
 
 /** Time passes by the test's word alone. */
 function standStill({ clock, options }: Rig): void {

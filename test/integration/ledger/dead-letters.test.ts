@@ -130,7 +130,7 @@ test('what is replayed has all its tries again', async () => {
     await settleAttempt(book, { ref, token: 't', replica: 'r' }, outcome)
   }
   for (let n = 0; n < 2; n += 1) {
-    await settle({ outcome: 'retry', atMs: 1, counts: true, reason: 'unavailable' })
+    await settle({ outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' })
   }
   expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 2 })
   await settle({ outcome: 'dead' })
