@@ -2,6 +2,8 @@
 import {
   advanceClaims,
   claimDue,
+  freezeBatch,
+  peekCollection,
   type Claim,
   type Message,
   type Outcome,
@@ -89,6 +91,17 @@ export class RehearsedClaims {
     if (turns.milder > Math.floor(turns.places / 10)) {
       this.faults.push(`of ${turns.places} places ${turns.milder} went to what is less severe`)
     }
+  }
+
+  /** Makes one batch of what a sink has collected, and holds it; where the answer is lost nobody knows that. */
+  async freeze(owner: string, sink: string, count: number, through: Book): Promise<void> {
+    const members = await peekCollection(this.#book, sink, count)
+    if (members.length === 0) return
+    const batch = { sink, destination: sink, members }
+    const claim = await freezeBatch(through, { owner, leaseMs }, batch)
+    if (!claim) return
+    this.#leases.set(claim.ref, { owner, dueSinceMs: undefined, isOver: false })
+    this.#hands.push({ replica: owner, claim })
   }
 
   /** By ref: since when it is due, of what nobody holds and is due by then. */

@@ -79,7 +79,7 @@ type Step = { twice: boolean; batches: boolean } & (
   | { do: 'begin any' | 'hold' | 'replay' | 'discard' | 'release'; place: number }
   | { do: 'unseal' | 'divert' | 'overflow'; place: number }
   | { do: 'settle'; place: number; outcome: Outcome }
-  | { do: 'seal'; sink: string; count: number }
+  | { do: 'seal'; replica: string; sink: string; count: number }
   | { do: 'return' | 'wake'; sink: string }
 )
 
@@ -140,6 +140,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       ...always,
       do: fc.constant('seal'),
+      replica,
       sink: fc.constant('siem'),
       count: fc.integer({ min: 2, max: 4 }),
     }),
@@ -224,13 +225,8 @@ async function perform({ book: stored, claims }: Rehearsal, next: Step): Promise
     }
     case 'settle':
       return claims.settle(next.place, next.outcome, book)
-    case 'seal': {
-      const waiting = await peekCollection(book, next.sink, next.count)
-      const refs = waiting.map(({ ref }) => ref)
-      if (refs.length === 0) return undefined
-      await sealBatch(book, { sink: next.sink, destination: next.sink, waitMs: 1_000 }, refs)
-      return undefined
-    }
+    case 'seal':
+      return claims.freeze(next.replica, next.sink, next.count, book)
     case 'hold': {
       const ref = pick(await dueRefs(book), next.place)
       return ref === undefined ? undefined : holdOrphan(book, ref)
