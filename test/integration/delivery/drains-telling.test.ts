@@ -1,6 +1,7 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
 import type { Book } from '../../../src/ledger/book.ts'
+import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'
@@ -141,4 +142,17 @@ test('the slow pass looks at every account, though one of them fails, and says s
   await drains.healOnce(AbortSignal.abort(), () => void (alive += 1))
   expect(alive).toBe(0)
   await drains.stop(1_000)
+})
+
+test('a sink that is back takes up what was held for it, whatever other sinks the account has', async () => {
+  const names = ['a', 'b', 'c', 'd']
+  const { book, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
+  for (const name of names) await takeIn(book, [routed({ uid: name }, [name])])
+  for (const name of names) await holdOrphan(book, `i:${book.digests.recordId(name)}:0:${name}`)
+  for (const name of ['a', 'b']) {
+    await returnOrphans(book, { sink: name, mode: false, places: {} }, 10)
+  }
+  await drains.healOnce()
+  const held = await Promise.all(names.map((name) => book.redis.scard(book.key('orphans', name))))
+  expect(held).toEqual([0, 0, 0, 0])
 })

@@ -16,7 +16,7 @@ import {
   listDeadLetters,
   replayDeadLetter,
 } from '../../../src/ledger/dead-letters.ts'
-import { readRecord } from '../../../src/ledger/records.ts'
+import { readPayload, readRecord } from '../../../src/ledger/records.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -259,6 +259,15 @@ test('items held for their detail are sent on together when it is there', async 
     { payload: { detail: { name: 'x' } } },
   ])
   await expectConservation(book)
+})
+
+test('a full event that comes when nobody waits for it any more changes nothing of what is sent', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const recordId = book.digests.recordId('a/b/1')
+  const late = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'late' } }
+  expect(await releaseDetail(book, recordId, { soc: false }, late)).toEqual([])
+  expect((await readPayload(book, recordId))?.detail).toBeUndefined()
 })
 
 async function sealedBatch(book: Book, uids: string[]): Promise<string> {
