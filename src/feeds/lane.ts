@@ -24,6 +24,7 @@ import {
 } from './lane-store.ts'
 import {
   chooseNext,
+  forgetFuture,
   halveShare,
   newPlace,
   notePage,
@@ -184,7 +185,7 @@ async function nap({ clock }: Reader, held: Held, ms: number): Promise<void> {
 /** The feed whose tail is read next; a time: not before. `running` is in the middle of a run. */
 function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed | number {
   const nowMs = reader.clock.now()
-  const { freeAtMs } = held.state
+  const freeAtMs = freeAt(reader, held)
   if (freeAtMs >= nowMs + 1) return freeAtMs // timers are whole milliseconds
   return chooseTail(reader, held, nowMs, running)
 }
@@ -202,12 +203,25 @@ function chooseTail(
     const id = feedId(feed)
     byId.set(id, feed)
     const { everyMs, longestMs } = feed
-    candidates.push({ feed: { id, everyMs, longestMs }, place: placeOf(reader, feed) })
+    const place = placeOf(reader, feed)
+    forgetFuture({ place }, nowMs)
+    candidates.push({ feed: { id, everyMs, longestMs }, place })
   }
   const budget = { perSecond: perSecondOf(reader, held), floorMs: reader.floorMs }
   const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
+
+/** When the lane may send again: no further ahead than a few slots, unless a clock was set back. */
+function freeAt(reader: Reader, held: Held): number {
+  const { state } = held
+  const latestMs = reader.clock.now() + mostSlotsAhead * spacingOf(reader, held)
+  state.freeAtMs = Math.min(state.freeAtMs, latestMs)
+  return state.freeAtMs
+}
+
+/** Tails and rescans take slots of the lane each ahead of the other. */
+const mostSlotsAhead = 4
 
 /** The feed that is read again next; a time: not before. */
 function nextRescan(reader: Reader, held: Held): PolledFeed | number {
@@ -313,7 +327,7 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
         metrics.feedPollIntervalSeconds.set({ feed: feed.name }, intervalMs / 1000)
     },
     async goesOn() {
-      await clock.sleep(held.state.freeAtMs - clock.now(), run.stopping.signal)
+      await clock.sleep(freeAt(reader, held) - clock.now(), run.stopping.signal)
       return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
     },
   })
@@ -370,6 +384,8 @@ async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(given.nowMs)
   })
+  const { fleet, share } = stored.state
+  forgetFuture({ fleet, share }, given.nowMs)
   for (const feed of feedsOf(reader, lane)) {
     const place = stored.places.get(feedId(feed))
     const isNewer = (place?.notedAtMs ?? 0) > placeOf(reader, feed).notedAtMs

@@ -3,7 +3,7 @@
  * to 30 s and gives it back. The commit's fence, not the job, makes that safe. A lane that waits costs nothing:
  * a process may hold all of them at once, so none waits for another.
  */
-import { DelayedError, Queue, Worker, type Job } from 'bullmq'
+import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
 import { within } from '../runtime/clock.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
@@ -35,18 +35,22 @@ export function createLanes(options: LanesOptions): Lanes {
   async function process(job: Job, token?: string): Promise<void> {
     const id = job.id ?? ''
     const lane = reader.lanes().get(id)
-    if (!lane) return // of another configuration, or of an organization whose id is known by now
-    const nextMs = isForOthers(id, left, isActive) ? await leaveIt() : await hold(lane.limit)
-    await job.moveToDelayed(nextMs, token)
-    throw new DelayedError()
+    // of a configuration before, or of an organization whose id is known by now; one of a newer stays
+    if (!lane && isActive()) return
+    if (!lane || isForOthers(id, left, isActive)) {
+      await job.moveToDelayed(await leaveIt(), token)
+      throw new DelayedError()
+    }
+    await hold(lane.limit)
+    await job.moveToWait(token) // a time would be this machine's, whose clock may be ahead of others'
+    throw new WaitingError()
   }
 
-  async function hold(lane: LaneLimit): Promise<number> {
+  async function hold(lane: LaneLimit): Promise<void> {
     held.add(lane.id)
     await reader.hold(lane, beginTurn(options, stopping.signal))
     held.delete(lane.id)
     if (!reader.lanes().has(lane.id)) await ensure() // its feeds have come to a lane that may be new
-    return clock.now()
   }
 
   /** The same replica may otherwise be the first to ask, time after time. */
@@ -94,8 +98,8 @@ function beginTurn(options: LanesOptions, stopping: AbortSignal): () => boolean 
   const { clock, timings, isActive } = options
   // an older configuration has every lane for a moment only: its feeds may be nobody else's
   const wasActive = isActive()
-  const endMs = clock.now() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
-  return () => stopping.aborted || clock.now() >= endMs || (wasActive && !isActive())
+  const endMs = clock.monotonic() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
+  return () => stopping.aborted || clock.monotonic() >= endMs || (wasActive && !isActive())
 }
 
 function openQueue(

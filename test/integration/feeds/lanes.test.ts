@@ -222,3 +222,44 @@ test('an answer that came late is followed by the next page at once', async () =
   await until('three pages', () => poller.of('main-0').length === 3, 4_000)
   expect(poller.of('main-1')).toEqual([])
 })
+
+test('a clock that is set back by hours stops no feed, nor what a replica with a clock ahead handed over', async () => {
+  const keys = tests.keys()
+  let aheadMs = 3 * 3_600_000
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs }
+  const backOff = (): Promise<PollOutcome> =>
+    Promise.resolve({ status: 'failed', reason: 'unavailable', retryAfterMs: 1_000 })
+  const poller = aPoller({ 'main-2': backOff })
+  const lanes = await start(poller, feedsOf('main', 3), { keys, clock })
+  const names = feedsOf('main', 3).map(({ name }) => name)
+  async function readAllOnceMore(one: typeof poller): Promise<void> {
+    const before = names.map((name) => one.of(name).length)
+    const isRead = (): boolean => names.every((name, at) => one.of(name).length > before[at]!)
+    await until('every feed is read once more', isRead, 8_000)
+  }
+  await readAllOnceMore(poller)
+  aheadMs = 0
+  await readAllOnceMore(poller)
+  aheadMs = 3 * 3_600_000
+  await readAllOnceMore(poller)
+  await lanes.stop(2_000)
+  const other = aPoller()
+  await start(other, feedsOf('main', 3), { keys })
+  await readAllOnceMore(other)
+})
+
+test('a replica of an older configuration gives a lane back that only the newer one has', async () => {
+  const keys = tests.keys()
+  const newer = aPoller()
+  const lanes = await start(newer, feedsOf('added', 1), { keys, generation: () => 2 })
+  await lanes.stop(2_000)
+  const isThere = async (): Promise<boolean> =>
+    (await tests.redis.exists(keys.shared('lanes', 'added.search'))) === 1
+  expect(await isThere()).toBe(true)
+  await start(aPoller(), feedsOf('main', 1), { keys, isActive: () => false })
+  const isLeft = async (): Promise<boolean> =>
+    (await tests.redis.zscore(keys.shared('lanes', 'delayed'), 'added.search')) !== null ||
+    !(await isThere())
+  await until('the older one had it', isLeft)
+  expect(await isThere()).toBe(true)
+})
