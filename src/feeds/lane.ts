@@ -86,6 +86,8 @@ const saveEveryMs = 5_000
 const longestSleepMs = 5_000
 /** An answer that takes less never counts as late, ms. */
 const leastPatienceMs = 250
+/** How long the lane waits for what a request needs before it can wait for its slot, such as a token; ms. */
+const readyingMs = 2_000
 /** A rescan gives way to others that are due after so many pages. */
 const rescanPages = 4
 
@@ -106,8 +108,10 @@ interface Held {
 interface Run {
   feed: PolledFeed
   kind: Kind
-  /** When the request went out that has no answer yet; undefined: none. */
-  sentAtMs: number | undefined
+  /** What its request needs is not there yet (`readying`); it waits for a slot (`queued`), or for its answer. */
+  phase: 'readying' | 'queued' | 'sent'
+  /** Monotonic ms. */
+  phaseSinceMs: number
   /** Whether the lane waits for it. */
   isFollowed: boolean
   stopping: AbortController
@@ -159,7 +163,9 @@ async function hold(reader: Reader, lane: LaneLimit, isOver: () => boolean): Pro
     naps: new Set(),
   }
   reader.held.set(lane.id, held)
-  await Promise.all([readOn(reader, held, 'feed'), readOn(reader, held, 'sweep')])
+  const loops = (['feed', 'sweep'] as const).map((kind) => readOn(reader, held, kind))
+  // the other one may sleep beyond the turn
+  await Promise.all(loops.map((loop) => loop.finally(() => wake(held))))
   reader.held.delete(lane.id)
   await save(reader, held)
 }
@@ -265,7 +271,7 @@ function takeSlot(reader: Reader, held: Held, run: Run): number {
   const nowMs = reader.clock.now()
   const { state } = held
   const spacingMs = spacingOf(reader, held)
-  run.sentAtMs = nowMs
+  enter(reader, run, 'sent')
   state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
   if (run.kind === 'sweep') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
   return nowMs
@@ -275,7 +281,8 @@ function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run
   const run: Run = {
     feed,
     kind,
-    sentAtMs: undefined,
+    phase: 'readying',
+    phaseSinceMs: reader.clock.monotonic(),
     isFollowed: true,
     stopping: new AbortController(),
     ended: new AbortController(),
@@ -292,17 +299,18 @@ function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run
   return run
 }
 
-/** Waits for a run, but not for an answer that does not come. */
+/** Waits for a run, but not for an answer, or a token, that does not come. */
 async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock } = reader
   const patienceMs = Math.max(leastPatienceMs, spacingOf(reader, held))
   while (!run.ended.signal.aborted) {
     await clock.sleep(patienceMs, run.ended.signal)
-    const { sentAtMs } = run
-    if (sentAtMs === undefined) {
+    const { phase, phaseSinceMs } = run
+    const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, readyingMs)
+    if (phase === 'queued') {
       // it has no slot yet: whoever holds the lane next takes one
       if (held.isOver()) run.stopping.abort()
-    } else if (held.isOver() || clock.now() - sentAtMs >= patienceMs) {
+    } else if (held.isOver() || clock.monotonic() - phaseSinceMs >= longestMs) {
       break
     }
   }
@@ -315,11 +323,12 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   const place = placeOf(reader, feed)
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
+    onJoin: () => enter(reader, run, 'queued'),
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
     },
     onPage(page) {
-      run.sentAtMs = undefined
+      enter(reader, run, 'queued')
       notePage(place, held.state.fleet, { askedAtMs, ...page })
       if (page.isNewWalk && place.rescan) place.rescan.atMs = clock.now()
       const { intervalMs } = place
@@ -337,6 +346,11 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   reader.sayWaiting(feed, outcome.status)
 }
 
+function enter({ clock }: Reader, run: Run, phase: Run['phase']): void {
+  run.phase = phase
+  run.phaseSinceMs = clock.monotonic()
+}
+
 async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock } = reader
   const { feed } = run
@@ -345,9 +359,10 @@ async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
   const outcome = await poll(reader, run, {
     dueSinceMs: Math.min(before.atMs, clock.now()),
     pagesBefore: pages,
+    onJoin: () => enter(reader, run, 'queued'),
     onSlot: () => void takeSlot(reader, held, run),
     onPage() {
-      run.sentAtMs = undefined
+      enter(reader, run, 'queued')
       pages += 1
     },
     async goesOn(count) {

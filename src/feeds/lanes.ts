@@ -37,13 +37,9 @@ export function createLanes(options: LanesOptions): Lanes {
     const lane = reader.lanes().get(id)
     // of a configuration before, or of an organization whose id is known by now; one of a newer stays
     if (!lane && isActive()) return
-    if (!lane || isForOthers(id, left, isActive)) {
-      await job.moveToDelayed(await leaveIt(), token)
-      throw new DelayedError()
-    }
+    if (!lane || isForOthers(id, left, isActive)) return postpone(job, token, await leaveIt())
     await hold(lane.limit)
-    await job.moveToWait(token) // a time would be this machine's, whose clock may be ahead of others'
-    throw new WaitingError()
+    return giveBack(job, token)
   }
 
   async function hold(lane: LaneLimit): Promise<void> {
@@ -84,6 +80,17 @@ export function createLanes(options: LanesOptions): Lanes {
       )
     },
   }
+}
+
+async function postpone(job: Job, token: string | undefined, untilMs: number): Promise<never> {
+  await job.moveToDelayed(untilMs, token)
+  throw new DelayedError()
+}
+
+/** Without a time, which would be this machine's: its clock may be ahead of the others'. */
+async function giveBack(job: Job, token: string | undefined): Promise<never> {
+  await job.moveToWait(token)
+  throw new WaitingError()
 }
 
 /** Whether an older configuration leaves the lane: every other time at most, nobody else may be there. */

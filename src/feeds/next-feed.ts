@@ -129,6 +129,7 @@ export function forgetFuture(
   if (askedAtMs !== undefined) place.askedAtMs = Math.min(askedAtMs, nowMs)
   place.notedAtMs = Math.min(place.notedAtMs, nowMs)
   if (wait && wait.untilMs > nowMs + longestWaitMs) place.wait = undefined
+  if (place.rescan && place.rescan.atMs > nowMs + longestWaitMs) place.rescan.atMs = nowMs
 }
 
 export interface Candidate {

@@ -81,7 +81,10 @@ function feedsOf(account: string, count: number): PolledFeed[] {
 
 test('what waits for a slot in one organization, or hangs there, costs another nothing', async () => {
   const stuck = feedsOf('slow', 30)
-  const waiting = ({ signal }: TurnAsked): Promise<PollOutcome> => hang({ kind: 'feed', signal })
+  function waiting({ onJoin, signal }: TurnAsked): Promise<PollOutcome> {
+    onJoin?.()
+    return hang({ kind: 'feed', signal })
+  }
   const answers = Object.fromEntries(
     stuck.map(({ name }, at) => [name, at % 2 === 0 ? waiting : hang] as const),
   )
@@ -104,6 +107,28 @@ test('a feed that hangs holds up no other of its organization, and is not asked 
   )
   expect(poller.of('main-0')).toHaveLength(1)
 })
+
+test('a feed whose token does not come holds up no other of its organization', async () => {
+  function waitForToken({ signal }: TurnAsked): Promise<PollOutcome> {
+    return hang({ kind: 'feed', signal })
+  }
+  const poller = aPoller({ 'main-0': waitForToken })
+  const timings = { ...shortTimings, laneTurnMs: 30_000 }
+  await start(poller, feedsOf('main', 2), { keys: tests.keys(), timings })
+  await until('the other one is read', () => poller.of('main-1').length > 8, 10_000)
+  expect(poller.of('main-0')).toHaveLength(1)
+})
+
+test('no feed waits at the end of a turn for rescans that have nothing to read', async () => {
+  const poller = aPoller()
+  const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, sweep: undefined }))
+  const timings = { ...shortTimings, laneTurnMs: 1_000 }
+  await start(poller, feeds, { keys: tests.keys(), timings })
+  await until('some turns were over', () => poller.of('main-0').length > 12, 40_000)
+  const times = poller.of('main-0').map(({ at }) => at)
+  const gaps = times.slice(1).map((at, place) => at - times[place]!)
+  expect(Math.max(...gaps)).toBeLessThan(3_000)
+}, 45_000)
 
 test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
   const keys = tests.keys()
@@ -246,6 +271,7 @@ test('a clock that is set back by hours stops no feed, nor what a replica with a
   const other = aPoller()
   await start(other, feedsOf('main', 3), { keys })
   await readAllOnceMore(other)
+  expect(other.of('main-0')).not.toEqual([])
 })
 
 test('a replica of an older configuration gives a lane back that only the newer one has', async () => {
