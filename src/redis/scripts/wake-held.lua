@@ -1,14 +1,10 @@
 -- Lets what a mute holds be judged anew: under another configuration it may be over, or end at another time.
 -- KEYS[1]  the account's base
 -- ARGV     the caller's clock in ms
--- Returns  how many collections
 -- @include lib/ledger.lua
 
-local woken = 0
 for _, timer in ipairs(redis.call('ZRANGEBYSCORE', key('timers'), '(' .. ARGV[1], '+inf')) do
   if redis.call('HGET', key('gather', split_ref(timer)[2]), 'kind') == 'held' then
     redis.call('ZADD', key('timers'), ARGV[1], timer)
-    woken = woken + 1
   end
 end
-return woken

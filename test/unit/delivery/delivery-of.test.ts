@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import type { Begun } from '../../../src/delivery/attempt.ts'
+import type { Member } from '../../../src/delivery/claims.ts'
+import { deliveryOf } from '../../../src/delivery/delivery-of.ts'
+import type { Book } from '../../../src/ledger/book.ts'
+import type { Delivery, Sink } from '../../../src/sinks/sink.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const book = { account: 'main' } as Book
+
+function aBegunMember(overrides: Partial<Member> = {}): Member {
+  const { uid } = aThreatEvent()
+  return {
+    id: 'item1',
+    recordId: 'r1',
+    uid,
+    severity: 'critical',
+    routes: ['urgent'],
+    feed: 'brand',
+    labels: { team: 'brand' },
+    raisedFrom: 'low',
+    closed: undefined,
+    payload: { event: aThreatEvent(), fetchedAtMs: 7, sealedSecret: 's2.sealed' },
+    ...overrides,
+  }
+}
+
+function begin(overrides: Partial<Begun> = {}): Begun {
+  return {
+    kind: 'item',
+    ref: 'i:r1:0:soc',
+    rank: 5,
+    attempts: 1,
+    tries: 1,
+    createdAtMs: 0,
+    mayBeRepeat: true,
+    destination: 'soc',
+    members: [aBegunMember()],
+    about: undefined,
+    total: 1,
+    attempt: 2,
+    ...overrides,
+  }
+}
+
+function deliver(begun: Begun, sink: Partial<Sink> = {}): ReturnType<typeof deliveryOf> {
+  return deliveryOf({ book, sink: aRehearsedSink('soc', sink) }, begun, {
+    book: () => book,
+    openSecret: (account, uid, sealed) => `${account} ${uid} ${sealed}`,
+    serviceLink: (_account, url) => `${url}#checked`,
+  })
+}
+
+test('an item is sent under its own id, as its route wanted it, and says that it may be a repeat', async () => {
+  expect(await deliver(begin())).toEqual({
+    id: 'item1',
+    destination: { id: 'soc', label: 'soc' },
+    attempt: 2,
+    mayBeRepeat: true,
+    members: [
+      {
+        id: 'item1',
+        account: 'main',
+        feed: 'brand',
+        labels: { team: 'brand' },
+        routes: ['urgent'],
+        event: { ...aThreatEvent(), severity: 'critical' },
+        link: `${aThreatEvent().url}#checked`,
+        detail: undefined,
+        fetchedAtMs: 7,
+        raisedFrom: 'low',
+      },
+    ],
+  })
+})
+
+test('a batch is sent under its own id', async () => {
+  const members = [aBegunMember(), aBegunMember({ id: 'item2' })]
+  const delivery = await deliver(begin({ kind: 'batch', ref: 'b:0123:soc', members }))
+  expect(delivery).toMatchObject({ id: 'b0123', members: [{ id: 'item1' }, { id: 'item2' }] })
+})
+
+describe('a leaked secret', () => {
+  const secretIn = async (sink: Partial<Sink>, begun = begin()): Promise<unknown> =>
+    ((await deliver(begun, sink)) as Delivery).members[0]!.secret
+
+  test('is opened, by its account and uid, for a sink that reveals', async () => {
+    expect(await secretIn({ reveals: true })).toBe(`main ${aThreatEvent().uid} s2.sealed`)
+  })
+
+  test.each([[{ reveals: false }], [{}]])('stays closed for any other', async (sink) => {
+    expect(await secretIn(sink)).toBeUndefined()
+  })
+
+  test('is none where none was kept', async () => {
+    const payload = { event: aThreatEvent(), fetchedAtMs: 7 }
+    const members = [aBegunMember({ payload })]
+    expect(await secretIn({ reveals: true }, begin({ members }))).toBeUndefined()
+  })
+})
+
+describe('a test event', () => {
+  const payload = { event: aThreatEvent({ type: 'canary' }), fetchedAtMs: 7 }
+
+  test('of Tocsin itself is marked as one', async () => {
+    const members = [aBegunMember({ feed: '_tocsin', payload })]
+    expect(await deliver(begin({ members }))).toMatchObject({ isTest: true })
+  })
+
+  test.each([
+    ['of the service is an event like any other', [aBegunMember({ payload })]],
+    [
+      'beside another event makes no test of that',
+      [aBegunMember({ feed: '_tocsin', payload }), aBegunMember({ feed: '_tocsin' })],
+    ],
+  ])('%s', async (_what, members) => {
+    expect(await deliver(begin({ members }))).not.toHaveProperty('isTest')
+  })
+})
+
+test('a recipient that left the file, and content that is no longer kept, end what cannot be sent', async () => {
+  expect(await deliver(begin({ destination: 'soc:gone' }))).toBe('recipient_removed')
+  const members = [aBegunMember(), aBegunMember({ payload: undefined })]
+  expect(await deliver(begin({ members }))).toBe('payload_expired')
+})
