@@ -5,6 +5,7 @@
 import { ownFeed } from '../events/own-feed.ts'
 import type { Keys } from '../redis/keys.ts'
 import { scanKeys } from '../redis/nodes.ts'
+import { runScript } from '../redis/scripts.ts'
 import type { Redis } from '../redis/connection.ts'
 import { pendingOf, readAccounting, type Accounting } from './accounting.ts'
 import { reopenBook, type Book, type BookOptions } from './book.ts'
@@ -77,7 +78,7 @@ export async function noteFacts(
   accounts: ReadonlyMap<string, AccountFacts>,
 ): Promise<void> {
   const fields = [...accounts].map(([name, facts]) => [`${name}|facts`, JSON.stringify(facts)])
-  await redis.hset(keys.shared('accounts'), Object.fromEntries(fields))
+  await noteFields({ redis, keys }, fields)
 }
 
 /** And what it says again and again: that it has them. */
@@ -86,10 +87,23 @@ export async function noteConfigured(
   accounts: readonly string[],
 ): Promise<void> {
   const nowMs = String(await timeOf(redis))
-  const fields = accounts.map((name) => [`${name}|configured`, nowMs])
-  await redis.hset(keys.shared('accounts'), Object.fromEntries(fields))
+  await noteFields(
+    { redis, keys },
+    accounts.map((name) => [`${name}|configured`, nowMs]),
+  )
   // one that came back while it was being discarded stays: the command looks before each step
   await redis.hdel(keys.shared('accounts'), ...accounts.map((name) => `${name}|discarding`))
+}
+
+/** A script takes so many fields: its stack holds 8,000 values. */
+const fieldsAtOnce = 1_000
+
+/** Also when memory is full: only a daemon that knows its accounts makes room. */
+async function noteFields({ redis, keys }: Place, fields: readonly string[][]): Promise<void> {
+  for (let at = 0; at < fields.length; at += fieldsAtOnce) {
+    const some = fields.slice(at, at + fieldsAtOnce).flat()
+    await runScript(redis, 'note-fields', [keys.shared('accounts')], some)
+  }
 }
 
 /** From here on its book is closed to all but the command that discards it. */

@@ -44,9 +44,9 @@ export async function lookOnce(
       if (!(await lookThrough(place, node, async () => (await mayGoOn()) && hold()))) return false
     }
     for (const account of await namesOf(place)) {
-      await redis.set(keys.account(account, 'indexed'), '1')
+      await runScript(redis, 'mark-indexed', [keys.account(account, 'indexed')], [])
     }
-    await redis.hset(keys.shared('look'), 'done', await nowMs(redis))
+    await runScript(redis, 'note-fields', [keys.shared('look')], ['done', await nowMs(redis)])
     return true
   } finally {
     await releaseLease(redis, lease, holder)
@@ -103,7 +103,7 @@ async function lookThrough(
     const step = await scanNode(node, keys.account('*', '*'), { cursor, count: stepLength })
     await takeUp(place, step.names)
     cursor = step.cursor === '0' ? 'end' : step.cursor
-    await redis.hset(look, name, `${run} ${cursor}`)
+    await runScript(redis, 'note-fields', [look], [name, `${run} ${cursor}`])
     if (cursor !== 'end' && !(await mayGoOn())) return false
   }
   return true
@@ -118,7 +118,9 @@ async function takeUp({ redis, keys }: Place, names: readonly string[]): Promise
     const isRecord = recordId !== undefined && name === keys.account(account, 'rec', recordId)
     if (isRecord) records.set(account, [...(records.get(account) ?? []), recordId])
     if (name !== keys.account(account, 'mark-key')) continue
-    await redis.hsetnx(keys.shared('accounts'), `${account}|since`, await nowMs(redis))
+    const [accounts, since] = [keys.shared('accounts'), `${account}|since`]
+    if ((await redis.hexists(accounts, since)) === 1) continue
+    await runScript(redis, 'note-fields', [accounts], [since, await nowMs(redis)])
   }
   for (const [account, ids] of records) {
     for (let at = 0; at < ids.length; at += pageLength) {

@@ -1,6 +1,7 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { noteConfigured, readAccounts } from '../../../src/ledger/accounts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import type { Book } from '../../../src/ledger/book.ts'
@@ -285,4 +286,22 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   for await (const { record } of pendingItems(book)) pending.push(record.uid)
   expect(pending).toContain('paste/x/retrying')
   expect(pending).not.toContain('paste/x/delivered')
+})
+
+test('what 0.4.0 left is put into the index although Redis is full: only then can anything make room', async () => {
+  await loadStoreOf04(tests.redis)
+  const keys = createKeys('tocsin')
+  const place = { redis: tests.redis, keys }
+  const book = await tests.book({ keys, account: 'main' })
+  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
+  await tests.redis.config('SET', 'maxmemory', '1')
+  await expect(tests.redis.set('anything', 'more')).rejects.toThrow('OOM')
+  await noteConfigured(place, ['main', 'new'])
+  expect(await lookOnce(place, always)).toBe(true)
+  expect(await isIndexed(book)).toBe(true)
+  const known = await readAccounts(place)
+  expect(known.map(({ name, configuredMs }) => [name, configuredMs !== undefined])).toContainEqual([
+    'main',
+    true,
+  ])
 })
