@@ -181,10 +181,16 @@ async function readOn(reader: Reader, held: Held, kind: Kind): Promise<void> {
   }
 }
 
-async function nap({ clock }: Reader, held: Held, ms: number): Promise<void> {
+/** Ends early where something of the lane has changed. */
+async function nap(
+  { clock }: Reader,
+  held: Held,
+  ms: number,
+  signal = new AbortController().signal,
+): Promise<void> {
   const waking = new AbortController()
   held.naps.add(waking)
-  await clock.sleep(Math.min(ms, longestSleepMs), waking.signal)
+  await clock.sleep(Math.min(ms, longestSleepMs), AbortSignal.any([signal, waking.signal]))
   held.naps.delete(waking)
 }
 
@@ -304,7 +310,7 @@ async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock } = reader
   const patienceMs = Math.max(leastPatienceMs, spacingOf(reader, held))
   while (!run.ended.signal.aborted) {
-    await clock.sleep(patienceMs, run.ended.signal)
+    await nap(reader, held, patienceMs, run.ended.signal)
     const { phase, phaseSinceMs } = run
     const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, readyingMs)
     if (phase === 'queued') {

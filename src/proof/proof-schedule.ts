@@ -5,7 +5,7 @@ import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { isIndexed } from '../store/record-index.ts'
+import { createIndexWatch } from '../store/record-index.ts'
 import { isWhole, type BookProof } from './ledger-proof.ts'
 import {
   holdProof,
@@ -43,6 +43,7 @@ const pauseMs = 5
 export function createProofSchedule(options: ProofScheduleOptions): ProofSchedule {
   const { books, redis, keys, clock, isActive } = options
   const holder = randomUUID()
+  const index = createIndexWatch(options.logger, 'the ledger audit')
 
   /** undefined: broken off. */
   async function prove(
@@ -69,8 +70,7 @@ export function createProofSchedule(options: ProofScheduleOptions): ProofSchedul
       const isDue = Math.abs(clock.now() - (before?.endedAtMs ?? 0)) >= proofEveryMs
       if (!isDue || !isActive() || !(await holdProof(redis, keys, holder))) return
       try {
-        const indexed = await Promise.all(books.map(isIndexed))
-        if (!indexed.every(Boolean)) return // what is not in the index yet is not missing
+        if (!(await index.isComplete(books))) return // what is not in the index yet is not missing
         const proofs = await prove(before ?? {}, signal, alive)
         if (!proofs) return
         await writeProofNote(redis, keys, proofs, clock.now())

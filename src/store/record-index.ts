@@ -5,6 +5,7 @@
  * whoever moves pending items those alone, and a walk over all of it goes on from a score. About 130 bytes
  * for each record.
  */
+import type { Logger } from '../runtime/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 
 /** Where an account's keys are, and its scripts. */
@@ -26,6 +27,30 @@ const pageLength = 200
 /** Whether all records are in the index. Those that 0.4.0 left get there by `first-look.ts`. */
 export async function isIndexed({ redis, key }: AccountStore): Promise<boolean> {
   return (await redis.exists(key('indexed'))) === 1
+}
+
+/** Says of which accounts the index is not complete yet, once for each change of them: whoever needs it waits. */
+export function createIndexWatch(
+  logger: Logger,
+  what: string,
+): { isComplete(stores: readonly AccountStore[]): Promise<boolean> } {
+  let told = ''
+  return {
+    async isComplete(stores) {
+      const indexed = await Promise.all(stores.map(isIndexed))
+      const accounts = stores.filter((_store, at) => !indexed[at]).map(({ account }) => account)
+      const isNews = accounts.join() !== told
+      told = accounts.join()
+      if (isNews && accounts.length > 0) {
+        const remedy = 'the daemon looks for them by itself; if this lasts for hours, restart it'
+        logger.warn(
+          { accounts, remedy },
+          `${what} waits for the index of records of an older version`,
+        )
+      }
+      return accounts.length === 0
+    },
+  }
 }
 
 /** Records with items that are not final, the longest pending first; what becomes pending meanwhile comes last. */

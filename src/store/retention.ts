@@ -11,7 +11,7 @@ import type { Redis } from '../redis/connection.ts'
 import { holdLease, releaseLease } from '../redis/lease.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
-import { isIndexed, type AccountStore } from './record-index.ts'
+import { createIndexWatch, type AccountStore } from './record-index.ts'
 import {
   excessOf,
   fairShareOf,
@@ -62,6 +62,7 @@ export function createRetention(options: RetentionOptions): Retention {
   const lease = keys.shared('walking')
   const holder = randomUUID()
   const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: leaseMs })
+  const index = createIndexWatch(options.logger, 'retention')
   let hasWarned = false
 
   return {
@@ -75,7 +76,8 @@ export function createRetention(options: RetentionOptions): Retention {
         return !signal.aborted && isActive() && hold()
       }
       try {
-        await retain(options, mayGoOn)
+        // what is not in the index would weigh nothing
+        if (await index.isComplete(options.books)) await retain(options, mayGoOn)
       } finally {
         await releaseLease(redis, lease, holder)
       }
@@ -111,7 +113,6 @@ async function retain(options: RetentionOptions, mayGoOn: MayGoOn): Promise<void
   const usedBefore = await usedBytesOf(redis)
   const weighed: Weighed[] = []
   for (const book of books) {
-    if (!(await isIndexed(book))) return // what is not in the index would weigh nothing
     if (!(await drop(options, book, { wantedBytes: 0, mayGoOn }))) return
     const weights = await weigh(book, mayGoOn)
     if (!weights) return

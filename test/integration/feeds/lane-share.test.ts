@@ -135,7 +135,7 @@ test('tails and rescans together keep the share of each organization, one in ten
     const own = service.requests.filter(({ feed }) => feed.account === account)
     const rescans = own.filter(({ kind }) => kind === 'sweep')
     expect(own.length).toBeLessThanOrEqual(0.7 * 1_200 + 2)
-    expect(own.length).toBeGreaterThan(0.95 * 0.7 * 1_200)
+    expect(own.length).toBeGreaterThan(0.9 * 0.7 * 1_200) // the end of a turn costs a slot
     expect(rescans.length).toBeLessThanOrEqual(0.07 * 1_200 + 2)
     expect(rescans.length).toBeGreaterThan(0.9 * 0.07 * 1_200)
   }
@@ -148,7 +148,7 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   await run(readFor(reader, clock, hourMs))
   const tails = service.requests.filter(({ kind }) => kind === 'feed')
   expect(service.requests.length).toBeLessThanOrEqual(0.7 * 3_600 + 2)
-  expect(service.requests.length).toBeGreaterThan(0.95 * 0.7 * 3_600)
+  expect(service.requests.length).toBeGreaterThan(0.9 * 0.7 * 3_600)
   expect(tails.length).toBeGreaterThan(600) // every 5 s, but for the slots that it waits for
 }, 60_000)
 
