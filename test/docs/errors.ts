@@ -8,7 +8,7 @@ import type { HttpReason } from '../../src/http/http-error.ts'
 import type { StoreReason } from '../../src/redis/store-error.ts'
 import type { ServiceReason } from '../../src/service/service-error.ts'
 import type { SinkReason } from '../../src/sinks/sink.ts'
-import { code, table } from './markdown.ts'
+import { code, codes, table } from './markdown.ts'
 
 /** Of the errors whose reasons have no advice in the program itself. A reason left out does not compile. */
 const advice = {
@@ -85,11 +85,17 @@ export function errorBlocks(): [string, string][] {
     ],
   )
   const sinkRows = reasonsOfSinks.map((reason) => [code(reason), causes[reason], adviceFor(reason)])
-  const retryRows = reasonsOfSinks.map((reason) => [code(reason), waitsOf(reason), effect(reason)])
+  // reasons that lead to the same share a row
+  const alike = Map.groupBy(reasonsOfSinks, (reason) => `${waitsOf(reason)}\n${effect(reason)}`)
+  const retryRows = [...alike.values()].map(([first, ...more]) => [
+    codes([first!, ...more]),
+    waitsOf(first!),
+    effect(first!),
+  ])
   return [
     ...told,
     ['reasons of TOCSIN_SINK', table(['Reason', 'Means', 'What to do'], sinkRows)],
-    ['retries', table(['Reason', 'Next try', 'Circuit of the sink'], retryRows)],
+    ['retries', table(['Reasons', 'Next try', 'Circuit of the sink'], retryRows)],
   ]
 }
 
