@@ -17,6 +17,7 @@ import type { Shared } from './shared.ts'
 /** What polls and delivers. Building it writes to Redis: BullMQ registers its queues. */
 export interface Engine {
   delivery: DeliveryParts
+  service: Service
   lanes: Lanes
   loops: NamedLoop[]
   /** Aborts when it is to stop. */
@@ -46,7 +47,7 @@ export async function buildEngine(shared: Shared, service: Service): Promise<Eng
   const accounts = buildAccountWatch(shared)
   const others = { accounts, lanes, audits, state, ...buildKeeping(shared) }
   const loops = buildLoops(shared, delivery, others, notices)
-  return { delivery, lanes, loops, stopping: new AbortController() }
+  return { delivery, service, lanes, loops, stopping: new AbortController() }
 }
 
 export async function startEngine(
@@ -66,10 +67,12 @@ export async function startEngine(
   }
 }
 
-async function startPolling({ lanes, delivery }: Engine): Promise<void> {
+async function startPolling({ service, lanes, delivery, stopping }: Engine): Promise<void> {
+  await service.recallOrganizations()
   await lanes.ensure()
   lanes.start()
   delivery.detailJobs.start()
+  void service.findOrganizations(stopping.signal)
 }
 
 /** Between tries at a Redis that refuses, ms. */

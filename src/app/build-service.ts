@@ -1,10 +1,12 @@
 import type { LaneLimit } from '../feeds/lane.ts'
+import type { Logger } from '../runtime/logger.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { createOrganizations } from '../service/pacing/organizations.ts'
 import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
 import { createTurns } from '../service/pacing/turns.ts'
 import type { Tier } from '../service/config.ts'
 import { noteQuota } from '../service/quota.ts'
+import { ServiceError } from '../service/service-error.ts'
 import type { Shared } from './shared.ts'
 
 export interface Service {
@@ -13,6 +15,13 @@ export interface Service {
   limit(account: string, tier: Tier): LaneLimit
   /** Grows whenever an organization becomes known: limits are others from then on. */
   limitsVersion(): number
+  /**
+   * Learns the organizations that earlier runs found out. Until its own is known an account is read in one lane with
+   * all others of its server that are not known either. Throws what Redis throws.
+   */
+  recallOrganizations(): Promise<void>
+  /** Asks for those that nobody found out yet, some accounts at a time. Never rejects. */
+  findOrganizations(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
@@ -68,5 +77,47 @@ export function buildService(shared: Shared): Service {
     turns.close()
     await Promise.all([...clients.values()].map((one) => one.close()))
   }
-  return { client, limit, limitsVersion: () => organizations.version(), close }
+  return {
+    client,
+    limit,
+    limitsVersion: () => organizations.version(),
+    recallOrganizations: () => recallOrganizations([...clients.values()]),
+    findOrganizations: (signal) => findOrganizations([...clients.values()], logger, signal),
+    close,
+  }
+}
+
+/** Accounts whose organizations are read from Redis at once. */
+const recalledAtOnce = 50
+
+async function recallOrganizations(clients: readonly ServiceClient[]): Promise<void> {
+  for (let at = 0; at < clients.length; at += recalledAtOnce) {
+    const some = clients.slice(at, at + recalledAtOnce)
+    await Promise.all(some.map((one) => one.recallOrganization().catch(unlessService)))
+  }
+}
+
+/** A key that cannot be read keeps nobody else waiting; its feeds say so. */
+function unlessService(error: unknown): void {
+  if (!(error instanceof ServiceError)) throw error
+}
+
+/** Accounts that ask the service at once: a token waits ten seconds for its turn at most. */
+const askedAtOnce = 10
+
+async function findOrganizations(
+  clients: readonly ServiceClient[],
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const unknown = clients.filter((one) => one.organization() === undefined)
+  async function askOn(): Promise<void> {
+    const next = signal.aborted ? undefined : unknown.shift()
+    if (!next) return undefined
+    await next.findOrganization(signal).catch((error: unknown) => {
+      logger.debug({ err: error }, 'the organization is not known yet; the first poll asks again')
+    })
+    return askOn()
+  }
+  await Promise.all(Array.from({ length: askedAtOnce }, askOn))
 }

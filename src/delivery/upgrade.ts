@@ -11,6 +11,7 @@ import type { Keys } from '../redis/keys.ts'
 import { claimSchema, layout, readSchema } from '../redis/safety.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
+import { forgetLook } from '../store/first-look.ts'
 
 export interface UpgradeOptions {
   redis: Redis
@@ -42,6 +43,8 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
     await withQueues(options, names, (queue) => queue.pause())
     await clock.sleep(waitMs)
     await withQueues(options, names, (queue) => queue.drain(true))
+    const accounts = books.map(({ account }) => account)
+    await forgetLook({ redis, keys }, accounts)
   }
   await claimSchema(redis, keys, { isUpgrade: true })
 }

@@ -125,11 +125,11 @@ function passedPage({ body, cursor }: Walk, error: unknown): PassedPage {
 
 async function ask(
   { client, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onSlot }: PollTurn,
+  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollTurn,
   walk: Walk,
 ): Promise<FetchedPage> {
   if (isInCircle(walk)) throw circle()
-  const turn = { kind, name: feed.name, dueSinceMs, onSlot }
+  const turn = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
   const request = { client: client(feed.account), walk, turn, signal, nowMs: clock.now() }
   const answer = await typeOf(feed).fetch(feed, request)
   const { page, requestedAtMs } = answer

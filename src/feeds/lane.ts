@@ -24,6 +24,7 @@ import {
 } from './lane-store.ts'
 import {
   chooseNext,
+  forgetFuture,
   halveShare,
   newPlace,
   notePage,
@@ -85,6 +86,8 @@ const saveEveryMs = 5_000
 const longestSleepMs = 5_000
 /** An answer that takes less never counts as late, ms. */
 const leastPatienceMs = 250
+/** How long the lane waits for what a request needs before it can wait for its slot, such as a token; ms. */
+const readyingMs = 2_000
 /** A rescan gives way to others that are due after so many pages. */
 const rescanPages = 4
 
@@ -105,8 +108,10 @@ interface Held {
 interface Run {
   feed: PolledFeed
   kind: Kind
-  /** When the request went out that has no answer yet; undefined: none. */
-  sentAtMs: number | undefined
+  /** What its request needs is not there yet (`readying`); it waits for a slot (`queued`), or for its answer. */
+  phase: 'readying' | 'queued' | 'sent'
+  /** Monotonic ms. */
+  phaseSinceMs: number
   /** Whether the lane waits for it. */
   isFollowed: boolean
   stopping: AbortController
@@ -158,7 +163,9 @@ async function hold(reader: Reader, lane: LaneLimit, isOver: () => boolean): Pro
     naps: new Set(),
   }
   reader.held.set(lane.id, held)
-  await Promise.all([readOn(reader, held, 'feed'), readOn(reader, held, 'sweep')])
+  const loops = (['feed', 'sweep'] as const).map((kind) => readOn(reader, held, kind))
+  // the other one may sleep beyond the turn
+  await Promise.all(loops.map((loop) => loop.finally(() => wake(held))))
   reader.held.delete(lane.id)
   await save(reader, held)
 }
@@ -184,7 +191,7 @@ async function nap({ clock }: Reader, held: Held, ms: number): Promise<void> {
 /** The feed whose tail is read next; a time: not before. `running` is in the middle of a run. */
 function nextTail(reader: Reader, held: Held, running?: PolledFeed): PolledFeed | number {
   const nowMs = reader.clock.now()
-  const { freeAtMs } = held.state
+  const freeAtMs = freeAt(reader, held)
   if (freeAtMs >= nowMs + 1) return freeAtMs // timers are whole milliseconds
   return chooseTail(reader, held, nowMs, running)
 }
@@ -202,12 +209,25 @@ function chooseTail(
     const id = feedId(feed)
     byId.set(id, feed)
     const { everyMs, longestMs } = feed
-    candidates.push({ feed: { id, everyMs, longestMs }, place: placeOf(reader, feed) })
+    const place = placeOf(reader, feed)
+    forgetFuture({ place }, nowMs)
+    candidates.push({ feed: { id, everyMs, longestMs }, place })
   }
   const budget = { perSecond: perSecondOf(reader, held), floorMs: reader.floorMs }
   const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
+
+/** When the lane may send again: no further ahead than a few slots, unless a clock was set back. */
+function freeAt(reader: Reader, held: Held): number {
+  const { state } = held
+  const latestMs = reader.clock.now() + mostSlotsAhead * spacingOf(reader, held)
+  state.freeAtMs = Math.min(state.freeAtMs, latestMs)
+  return state.freeAtMs
+}
+
+/** Tails and rescans take slots of the lane each ahead of the other. */
+const mostSlotsAhead = 4
 
 /** The feed that is read again next; a time: not before. */
 function nextRescan(reader: Reader, held: Held): PolledFeed | number {
@@ -251,7 +271,7 @@ function takeSlot(reader: Reader, held: Held, run: Run): number {
   const nowMs = reader.clock.now()
   const { state } = held
   const spacingMs = spacingOf(reader, held)
-  run.sentAtMs = nowMs
+  enter(reader, run, 'sent')
   state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
   if (run.kind === 'sweep') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
   return nowMs
@@ -261,7 +281,8 @@ function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run
   const run: Run = {
     feed,
     kind,
-    sentAtMs: undefined,
+    phase: 'readying',
+    phaseSinceMs: reader.clock.monotonic(),
     isFollowed: true,
     stopping: new AbortController(),
     ended: new AbortController(),
@@ -278,17 +299,18 @@ function startRun(reader: Reader, held: Held, feed: PolledFeed, kind: Kind): Run
   return run
 }
 
-/** Waits for a run, but not for an answer that does not come. */
+/** Waits for a run, but not for an answer, or a token, that does not come. */
 async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
   const { clock } = reader
   const patienceMs = Math.max(leastPatienceMs, spacingOf(reader, held))
   while (!run.ended.signal.aborted) {
     await clock.sleep(patienceMs, run.ended.signal)
-    const { sentAtMs } = run
-    if (sentAtMs === undefined) {
+    const { phase, phaseSinceMs } = run
+    const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, readyingMs)
+    if (phase === 'queued') {
       // it has no slot yet: whoever holds the lane next takes one
       if (held.isOver()) run.stopping.abort()
-    } else if (held.isOver() || clock.now() - sentAtMs >= patienceMs) {
+    } else if (held.isOver() || clock.monotonic() - phaseSinceMs >= longestMs) {
       break
     }
   }
@@ -301,11 +323,12 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   const place = placeOf(reader, feed)
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
+    onJoin: () => enter(reader, run, 'queued'),
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
     },
     onPage(page) {
-      run.sentAtMs = undefined
+      enter(reader, run, 'queued')
       notePage(place, held.state.fleet, { askedAtMs, ...page })
       if (page.isNewWalk && place.rescan) place.rescan.atMs = clock.now()
       const { intervalMs } = place
@@ -313,7 +336,7 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
         metrics.feedPollIntervalSeconds.set({ feed: feed.name }, intervalMs / 1000)
     },
     async goesOn() {
-      await clock.sleep(held.state.freeAtMs - clock.now(), run.stopping.signal)
+      await clock.sleep(freeAt(reader, held) - clock.now(), run.stopping.signal)
       return run.isFollowed && !held.isOver() && nextTail(reader, held, feed) === feed
     },
   })
@@ -321,6 +344,11 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   place.notedAtMs = clock.now()
   held.changed.set(feedId(feed), place)
   reader.sayWaiting(feed, outcome.status)
+}
+
+function enter({ clock }: Reader, run: Run, phase: Run['phase']): void {
+  run.phase = phase
+  run.phaseSinceMs = clock.monotonic()
 }
 
 async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
@@ -331,9 +359,10 @@ async function takeRescan(reader: Reader, held: Held, run: Run): Promise<void> {
   const outcome = await poll(reader, run, {
     dueSinceMs: Math.min(before.atMs, clock.now()),
     pagesBefore: pages,
+    onJoin: () => enter(reader, run, 'queued'),
     onSlot: () => void takeSlot(reader, held, run),
     onPage() {
-      run.sentAtMs = undefined
+      enter(reader, run, 'queued')
       pages += 1
     },
     async goesOn(count) {
@@ -370,6 +399,8 @@ async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(given.nowMs)
   })
+  const { fleet, share } = stored.state
+  forgetFuture({ fleet, share }, given.nowMs)
   for (const feed of feedsOf(reader, lane)) {
     const place = stored.places.get(feedId(feed))
     const isNewer = (place?.notedAtMs ?? 0) > placeOf(reader, feed).notedAtMs

@@ -3,7 +3,7 @@
  * to 30 s and gives it back. The commit's fence, not the job, makes that safe. A lane that waits costs nothing:
  * a process may hold all of them at once, so none waits for another.
  */
-import { DelayedError, Queue, Worker, type Job } from 'bullmq'
+import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
 import { within } from '../runtime/clock.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
@@ -35,18 +35,18 @@ export function createLanes(options: LanesOptions): Lanes {
   async function process(job: Job, token?: string): Promise<void> {
     const id = job.id ?? ''
     const lane = reader.lanes().get(id)
-    if (!lane) return // of another configuration, or of an organization whose id is known by now
-    const nextMs = isForOthers(id, left, isActive) ? await leaveIt() : await hold(lane.limit)
-    await job.moveToDelayed(nextMs, token)
-    throw new DelayedError()
+    // of a configuration before, or of an organization whose id is known by now; one of a newer stays
+    if (!lane && isActive()) return
+    if (!lane || isForOthers(id, left, isActive)) return postpone(job, token, await leaveIt())
+    await hold(lane.limit)
+    return giveBack(job, token)
   }
 
-  async function hold(lane: LaneLimit): Promise<number> {
+  async function hold(lane: LaneLimit): Promise<void> {
     held.add(lane.id)
     await reader.hold(lane, beginTurn(options, stopping.signal))
     held.delete(lane.id)
     if (!reader.lanes().has(lane.id)) await ensure() // its feeds have come to a lane that may be new
-    return clock.now()
   }
 
   /** The same replica may otherwise be the first to ask, time after time. */
@@ -82,6 +82,17 @@ export function createLanes(options: LanesOptions): Lanes {
   }
 }
 
+async function postpone(job: Job, token: string | undefined, untilMs: number): Promise<never> {
+  await job.moveToDelayed(untilMs, token)
+  throw new DelayedError()
+}
+
+/** Without a time, which would be this machine's: its clock may be ahead of the others'. */
+async function giveBack(job: Job, token: string | undefined): Promise<never> {
+  await job.moveToWait(token)
+  throw new WaitingError()
+}
+
 /** Whether an older configuration leaves the lane: every other time at most, nobody else may be there. */
 function isForOthers(id: string, left: Set<string>, isActive: () => boolean): boolean {
   if (isActive() || left.delete(id)) return false
@@ -94,8 +105,8 @@ function beginTurn(options: LanesOptions, stopping: AbortSignal): () => boolean 
   const { clock, timings, isActive } = options
   // an older configuration has every lane for a moment only: its feeds may be nobody else's
   const wasActive = isActive()
-  const endMs = clock.now() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
-  return () => stopping.aborted || clock.now() >= endMs || (wasActive && !isActive())
+  const endMs = clock.monotonic() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
+  return () => stopping.aborted || clock.monotonic() >= endMs || (wasActive && !isActive())
 }
 
 function openQueue(

@@ -113,6 +113,25 @@ export function newFleet(nowMs: number): FleetPlace {
   return { events: 0, watchedSeconds: 0, deviation: 0, expected: 0, atMs: nowMs }
 }
 
+/** No failure and no pause leaves a feed alone for longer, ms. */
+const longestWaitMs = 16 * 60_000
+
+/** Times that are yet to come were written while a clock was ahead: they count as now. Changes all three. */
+export function forgetFuture(
+  { place, fleet, share }: { place?: FeedPlace; fleet?: FleetPlace; share?: Share | undefined },
+  nowMs: number,
+): void {
+  if (fleet) fleet.atMs = Math.min(fleet.atMs, nowMs)
+  if (share) share.atMs = Math.min(share.atMs, nowMs)
+  if (!place) return
+  const { readAtMs, askedAtMs, wait } = place
+  if (readAtMs !== undefined) place.readAtMs = Math.min(readAtMs, nowMs)
+  if (askedAtMs !== undefined) place.askedAtMs = Math.min(askedAtMs, nowMs)
+  place.notedAtMs = Math.min(place.notedAtMs, nowMs)
+  if (wait && wait.untilMs > nowMs + longestWaitMs) place.wait = undefined
+  if (place.rescan && place.rescan.atMs > nowMs + longestWaitMs) place.rescan.atMs = nowMs
+}
+
 export interface Candidate {
   feed: RuledFeed
   place: FeedPlace

@@ -49,6 +49,8 @@ export interface TurnAsked {
   signal: AbortSignal
   /** Since when the turn is owed, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
+  /** A page's request waits for its slot, and for nothing else. */
+  onJoin?: (() => void) | undefined
   /** The slot of a page's request has come. */
   onSlot?: (() => void) | undefined
   /** A page was taken in. */
@@ -281,12 +283,12 @@ async function obstacleTo(
 /** Whether the next page would use what the feed must leave of the quota. */
 async function isTooCostly(
   { client, quotaOf, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onSlot }: PollTurn,
+  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollTurn,
   walk: Walk,
 ): Promise<boolean> {
   const nowMs = clock.now()
   if (!isReserveReached(feed, await quotaOf?.(feed.account), nowMs)) return false
-  const turn = { kind, name: feed.name, dueSinceMs, onSlot }
+  const turn = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
   const request = { client: client(feed.account), walk, turn, signal, nowMs }
   return !(await typeOf(feed).isFree?.(request))
 }

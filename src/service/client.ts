@@ -40,6 +40,10 @@ export interface ServiceClient extends Operations {
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
   /** Its id, once known. */
   organization(): number | undefined
+  /** Learns the id that an earlier run kept, without a request. Throws ServiceError where the key cannot be read. */
+  recallOrganization(): Promise<void>
+  /** Asks for the id unless it is known, as the first request does. Throws ServiceError where the key is refused. */
+  findOrganization(signal: AbortSignal): Promise<void>
   /** `waitedSeconds` since the start; `utilization`: this process' share of the tier, 0 to 1. */
   budget(tier: Tier): { waitedSeconds: number; utilization: number }
   /** For metrics and health; null while nothing is wrong. */
@@ -85,6 +89,8 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
       return told
     },
     organization: () => organizations.idOf(account.name),
+    recallOrganization: () => lookup.recall(),
+    findOrganization: (signal) => lookup.ensure(signal),
     budget: (tier) => ({
       waitedSeconds: pacer.waitedSeconds(tier),
       utilization: turns.utilization(organizations.laneOf(account.name, tier)),

@@ -11,6 +11,8 @@ import type { Organizations } from './pacing/organizations.ts'
 import { ServiceError } from './service-error.ts'
 
 export interface OrganizationLookup {
+  /** Learns what an earlier run kept; asks the service nothing. Throws ServiceError where the key cannot be read. */
+  recall(): Promise<void>
   ensure(signal: AbortSignal | undefined): Promise<void>
   remember(organizationId: number): Promise<void>
 }
@@ -54,13 +56,18 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     learnedFor = fingerprint
   }
 
-  async function lookUp(signal: AbortSignal | undefined): Promise<void> {
+  /** Whether an earlier run kept it. */
+  async function recallKept(): Promise<boolean> {
     const { fingerprint } = credentials()
     // Another key may mean another organization.
     if (learnedFor !== fingerprint) organizations.learn(account, undefined)
     const kept = await redis.get(keyOf(keys, fingerprint))
-    if (kept !== null) return learn(fingerprint, Number(kept))
-    if (clock.monotonic() < nextTryMs) return undefined
+    if (kept !== null) learn(fingerprint, Number(kept))
+    return kept !== null
+  }
+
+  async function lookUp(signal: AbortSignal | undefined): Promise<void> {
+    if ((await recallKept()) || clock.monotonic() < nextTryMs) return undefined
     nextTryMs = clock.monotonic() + retryMs
     const organizationId = await askLeniently(signal)
     return organizationId === undefined ? undefined : remember(organizationId)
@@ -71,9 +78,9 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     try {
       return await options.ask(signal)
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      if (error.reason === 'auth') nextTryMs = 0
-      if (error.reason === 'auth' || signal?.aborted) throw error
+      const isRefused = error instanceof ServiceError && error.reason === 'auth'
+      if (isRefused) nextTryMs = 0
+      if (isRefused || signal?.aborted || !(error instanceof ServiceError)) throw error
       return undefined
     }
   }
@@ -86,6 +93,9 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
 
   return {
     remember,
+    async recall() {
+      if (organizations.idOf(account) === undefined) await recallKept()
+    },
     async ensure(signal) {
       const isKnown = organizations.idOf(account) !== undefined
       if (isKnown && learnedFor === undefined) return // the configuration says it

@@ -38,12 +38,14 @@ export async function lookOnce(
   const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: leaseMs })
   if (!(await hold())) return false
   try {
+    const hasEnded = (await redis.hexists(keys.shared('look'), 'done')) === 1
+    if (hasEnded) await redis.del(keys.shared('look')) // an older version added an account since
     for (const node of await masterIds(redis)) {
       if (!(await lookThrough(place, node, async () => (await mayGoOn()) && hold()))) return false
     }
-    const fields = await redis.hkeys(keys.shared('accounts'))
-    const accounts = new Set(fields.map((field) => field.split('|')[0] ?? ''))
-    for (const account of accounts) await redis.set(keys.account(account, 'indexed'), '1')
+    for (const account of await namesOf(place)) {
+      await redis.set(keys.account(account, 'indexed'), '1')
+    }
     await redis.hset(keys.shared('look'), 'done', await nowMs(redis))
     return true
   } finally {
@@ -51,9 +53,42 @@ export async function lookOnce(
   }
 }
 
-export async function isLookDone({ redis, keys }: Place): Promise<boolean> {
-  return (await redis.hexists(keys.shared('look'), 'done')) === 1
+/** Whether it was made, and every account has an index: one that a replica of an older version added has none. */
+export async function isLookDone(place: Place): Promise<boolean> {
+  const { redis, keys } = place
+  if ((await redis.hexists(keys.shared('look'), 'done')) === 0) return false
+  const accounts = await namesOf(place)
+  for (let at = 0; at < accounts.length; at += accountsAtOnce) {
+    const some = accounts.slice(at, at + accountsAtOnce)
+    const indexed = some.map((account) => redis.exists(keys.account(account, 'indexed')))
+    if ((await Promise.all(indexed)).includes(0)) return false
+  }
+  return true
 }
+
+/**
+ * What the look found is void once an older version has worked on the store: it keeps no index. The look is made
+ * anew; until it is done, nothing relies on the index of these accounts.
+ */
+export async function forgetLook(
+  { redis, keys }: Place,
+  accounts: readonly string[],
+): Promise<void> {
+  for (const account of accounts) {
+    await redis.unlink(keys.account(account, 'indexed'), keys.account(account, 'records'))
+    await redis.hdel(keys.account(account, 'counters'), 'records')
+  }
+  await redis.unlink(keys.shared('look'))
+}
+
+/** Of the registered accounts. */
+async function namesOf({ redis, keys }: Place): Promise<string[]> {
+  const fields = await redis.hkeys(keys.shared('accounts'))
+  return [...new Set(fields.map((field) => field.split('|')[0] ?? ''))]
+}
+
+/** Accounts that are asked at once. */
+const accountsAtOnce = 50
 
 async function lookThrough(
   place: Place,

@@ -32,6 +32,11 @@ describe('what is changed', () => {
     ['an entry of a list', 'const a = [b, c]', ['const a = [ c]', 'const a = [b, ]']],
     ['a condition', 'if (a) b = c', ['if (true) b = c', 'if (false) b = c', 'if (a) ;']],
     ['an anchor of a pattern', 'const a = /^b/', ['const a = /b/']],
+    [
+      'not what a schema says',
+      `const a = f.meta({ description: d, examples: ['monday', '3'] })`,
+      [],
+    ],
     ['neither types nor words for people', `log.info('held')\ntype A = 'b' | 'c'`, []],
   ])('%s', (_what, text, expected) => {
     expect(mutantsOfTypeScript('a.ts', text).map(({ is }) => is)).toEqual(expected)

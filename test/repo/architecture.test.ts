@@ -53,6 +53,7 @@ const mayImport: Record<string, string[]> = {
     'digest',
     'messages',
     'ledger',
+    'store/first-look.ts',
     'events',
     'redis',
     'runtime',

@@ -1,4 +1,5 @@
 /** The parts of delivery on a real Redis, driven one pass at a time. */
+import { setTimeout } from 'node:timers/promises'
 import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
 import { Drains } from '../../src/delivery/drains.ts'
 import { createOrphans } from '../../src/delivery/orphans.ts'
@@ -124,7 +125,6 @@ export async function deliverRef(
   ref: string,
 ): Promise<DeliverOutcome> {
   await makeDue(book, ref)
-  const { clock } = options
   const { watched, seen } = watchClaims(book, ref)
   const drain = new SinkDrain(sink, {
     ...options,
@@ -138,7 +138,7 @@ export async function deliverRef(
     const waitMs = await drain.turn()
     if (drain.inHand === 0 && (seen.hasClaimed || waitMs !== 0)) break
     if (waitMs === undefined) await ready.promise
-    else await Promise.race([ready.promise, clock.sleep(waitMs)])
+    else await Promise.race([ready.promise, setTimeout(waitMs)]) // real time: Redis answers meanwhile
   }
   const score = await book.redis.zscore(book.key('due', sink.name), ref)
   const atMs = Number(score ?? 0)

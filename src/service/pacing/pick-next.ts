@@ -13,6 +13,8 @@ export interface Turn {
   name: string
   /** Wall clock ms since when the request is owed. */
   dueSinceMs: number
+  /** From now on it waits for its slot alone: token and organization are known. */
+  onJoin?: (() => void) | undefined
   /** Its slot has come: the request goes out now. */
   onSlot?: (() => void) | undefined
 }

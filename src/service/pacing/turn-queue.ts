@@ -77,8 +77,10 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
       const settled = new AbortController()
       const giveUp = (): void => taken.reject(tooLate())
       signal?.addEventListener('abort', giveUp, { once: true })
-      if (maxWaitMs !== undefined) void after(maxWaitMs, settled.signal, giveUp)
+      if (maxWaitMs !== undefined)
+        void clock.sleep(maxWaitMs, settled.signal).then(() => settled.signal.aborted || giveUp())
       waiting.add(waiter)
+      turn.onJoin?.()
       void serve()
       try {
         return await taken.promise
@@ -89,11 +91,6 @@ export function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOpti
       }
     },
     usedInMinute: () => usedAtMs.filter((at) => at > clock.monotonic() - minuteMs).length,
-  }
-
-  async function after(ms: number, settled: AbortSignal, act: () => void): Promise<void> {
-    await clock.sleep(ms, settled)
-    if (!settled.aborted) act()
   }
 }
 

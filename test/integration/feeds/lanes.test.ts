@@ -81,7 +81,10 @@ function feedsOf(account: string, count: number): PolledFeed[] {
 
 test('what waits for a slot in one organization, or hangs there, costs another nothing', async () => {
   const stuck = feedsOf('slow', 30)
-  const waiting = ({ signal }: TurnAsked): Promise<PollOutcome> => hang({ kind: 'feed', signal })
+  function waiting({ onJoin, signal }: TurnAsked): Promise<PollOutcome> {
+    onJoin?.()
+    return hang({ kind: 'feed', signal })
+  }
   const answers = Object.fromEntries(
     stuck.map(({ name }, at) => [name, at % 2 === 0 ? waiting : hang] as const),
   )
@@ -104,6 +107,28 @@ test('a feed that hangs holds up no other of its organization, and is not asked 
   )
   expect(poller.of('main-0')).toHaveLength(1)
 })
+
+test('a feed whose token does not come holds up no other of its organization', async () => {
+  function waitForToken({ signal }: TurnAsked): Promise<PollOutcome> {
+    return hang({ kind: 'feed', signal })
+  }
+  const poller = aPoller({ 'main-0': waitForToken })
+  const timings = { ...shortTimings, laneTurnMs: 30_000 }
+  await start(poller, feedsOf('main', 2), { keys: tests.keys(), timings })
+  await until('the other one is read', () => poller.of('main-1').length > 8, 10_000)
+  expect(poller.of('main-0')).toHaveLength(1)
+})
+
+test('no feed waits at the end of a turn for rescans that have nothing to read', async () => {
+  const poller = aPoller()
+  const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, sweep: undefined }))
+  const timings = { ...shortTimings, laneTurnMs: 1_000 }
+  await start(poller, feeds, { keys: tests.keys(), timings })
+  await until('some turns were over', () => poller.of('main-0').length > 12, 40_000)
+  const times = poller.of('main-0').map(({ at }) => at)
+  const gaps = times.slice(1).map((at, place) => at - times[place]!)
+  expect(Math.max(...gaps)).toBeLessThan(3_000)
+}, 45_000)
 
 test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
   const keys = tests.keys()
@@ -221,4 +246,46 @@ test('an answer that came late is followed by the next page at once', async () =
   await start(poller, feedsOf('main', 1), { keys: tests.keys(), timings })
   await until('three pages', () => poller.of('main-0').length === 3, 4_000)
   expect(poller.of('main-1')).toEqual([])
+})
+
+test('a clock that is set back by hours stops no feed, nor what a replica with a clock ahead handed over', async () => {
+  const keys = tests.keys()
+  let aheadMs = 3 * 3_600_000
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs }
+  const backOff = (): Promise<PollOutcome> =>
+    Promise.resolve({ status: 'failed', reason: 'unavailable', retryAfterMs: 1_000 })
+  const poller = aPoller({ 'main-2': backOff })
+  const lanes = await start(poller, feedsOf('main', 3), { keys, clock })
+  const names = feedsOf('main', 3).map(({ name }) => name)
+  async function readAllOnceMore(one: typeof poller): Promise<void> {
+    const before = names.map((name) => one.of(name).length)
+    const isRead = (): boolean => names.every((name, at) => one.of(name).length > before[at]!)
+    await until('every feed is read once more', isRead, 8_000)
+  }
+  await readAllOnceMore(poller)
+  aheadMs = 0
+  await readAllOnceMore(poller)
+  aheadMs = 3 * 3_600_000
+  await readAllOnceMore(poller)
+  await lanes.stop(2_000)
+  const other = aPoller()
+  await start(other, feedsOf('main', 3), { keys })
+  await readAllOnceMore(other)
+  expect(other.of('main-0')).not.toEqual([])
+})
+
+test('a replica of an older configuration gives a lane back that only the newer one has', async () => {
+  const keys = tests.keys()
+  const newer = aPoller()
+  const lanes = await start(newer, feedsOf('added', 1), { keys, generation: () => 2 })
+  await lanes.stop(2_000)
+  const isThere = async (): Promise<boolean> =>
+    (await tests.redis.exists(keys.shared('lanes', 'added.search'))) === 1
+  expect(await isThere()).toBe(true)
+  await start(aPoller(), feedsOf('main', 1), { keys, isActive: () => false })
+  const isLeft = async (): Promise<boolean> =>
+    (await tests.redis.zscore(keys.shared('lanes', 'delayed'), 'added.search')) !== null ||
+    !(await isThere())
+  await until('the older one had it', isLeft)
+  expect(await isThere()).toBe(true)
 })

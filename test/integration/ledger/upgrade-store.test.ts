@@ -7,7 +7,8 @@ import { claimSchema, readSchema } from '../../../src/redis/safety.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 import { emptyAgain, upgradeStore } from '../../../src/delivery/upgrade.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
-import { lookOnce } from '../../../src/store/first-look.ts'
+import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
+import { isIndexed } from '../../../src/store/record-index.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -91,6 +92,43 @@ test('what was on its way in the older version arrives: nothing is lost, nothing
   expect(lake?.pending['queued'] ?? 0).toBe(0)
   expect(lake?.pending['retrying'] ?? 0).toBe(0)
   expect((await readAccounting(book)).sinks['lake']?.delivered).toBeGreaterThan(0)
+})
+
+test('who went back to 0.4 and comes again finds everything in the index, that of new accounts too', async () => {
+  const { redis } = tests
+  const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
+  await upgrade(['lake'])
+  await lookOnce({ redis, keys }, looking)
+  await redis.set(keys.shared('schema'), 1)
+  const names = await redis.keys(book.key('rec', '*'))
+  const [gone = '', kept = ''] = names
+  await redis.del(gone)
+  await redis.copy(kept, book.key('rec', 'f'.repeat(24)))
+  await redis.set(keys.account('added', 'mark-key'), 'ab'.repeat(32))
+  await redis.copy(kept, keys.account('added', 'rec', 'e'.repeat(24)))
+  const added = await tests.book({ keys, account: 'added' })
+
+  await upgrade(['lake'])
+  expect(await isIndexed(book)).toBe(false)
+  expect(await lookOnce({ redis, keys }, looking)).toBe(true)
+  const of = async (one: Book): Promise<[number, number, boolean]> => [
+    Number(await redis.zcard(one.key('records'))),
+    Number(await redis.hget(one.key('counters'), 'records')),
+    await isIndexed(one),
+  ]
+  expect(await of(book)).toEqual([names.length, names.length, true])
+  expect(await of(added)).toEqual([1, 1, true])
+})
+
+test('an account that a replica of 0.4 added after the look is looked for once more', async () => {
+  const place = { redis: tests.redis, keys }
+  const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
+  await lookOnce(place, looking)
+  await tests.redis.set(keys.account('added', 'mark-key'), 'ab'.repeat(32))
+  const added = await tests.book({ keys, account: 'added' })
+  expect(await isLookDone(place)).toBe(false)
+  expect(await lookOnce(place, looking)).toBe(true)
+  expect(await isIndexed(added)).toBe(true)
 })
 
 test('a command leaves the layout as it is, a daemon that finds it taken over waits for nothing', async () => {

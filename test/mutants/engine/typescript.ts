@@ -1,6 +1,6 @@
 /**
- * Mutants of TypeScript, by its syntax tree. Words for people are left alone: log lines, and what an
- * error says. Types are left alone too; a change that no longer satisfies them is found by the compiler.
+ * Mutants of TypeScript, by its syntax tree. Words for people are left alone: log lines, what an error says,
+ * and what a schema says of its keys. Types are left alone too; a change that no longer satisfies them is found by the compiler.
  */
 import { parseSync, visitorKeys } from 'oxc-parser'
 import { type Change, type Mutant, otherNumbers, toMutants } from './mutant.ts'
@@ -47,7 +47,15 @@ function visit(node: Node, text: string, changes: Change[]): void {
 
 const peopleWords = /^(?:this\.)?(?:options\.|parts\.)?(?:log|logger)(?:\?\.|\.)/
 
+/** Members that say what a key of the configuration is for, and show values of it. */
+const schemaWords = new Set(['description', 'describe', 'examples'])
+const wordNodes = new Set(['Literal', 'TemplateLiteral', 'ArrayExpression', 'Identifier'])
+
 function isLeftAlone(node: Node, text: string): boolean {
+  if (node.type === 'Property') {
+    const [key, value] = [node['key'] as Node, node['value'] as Node]
+    return schemaWords.has(textOf(key, text)) && wordNodes.has(value.type)
+  }
   if (node.type.startsWith('TS') && !valueWrappers.has(node.type)) return true
   if (node.type.startsWith('Import') || node.type.startsWith('Export')) {
     return node['declaration'] === null || node['declaration'] === undefined
@@ -265,7 +273,7 @@ function calledProperty(
 function dropEntries(node: Node, text: string): Change[] {
   const entries = (node['elements'] ?? node['properties']) as (Node | null)[]
   return entries.flatMap((entry) => {
-    if (entry === null || isSentence(entry, text)) return []
+    if (entry === null || isLeftAlone(entry, text) || isSentence(entry, text)) return []
     const comma = /^\s*,/.exec(text.slice(entry.end))?.[0].length ?? 0
     return [{ operator: 'entry', start: entry.start, end: entry.end + comma, after: '' }]
   })

@@ -16,6 +16,7 @@ import { ServiceError, type ServiceReason } from '../../../src/service/service-e
 import { scraped } from '../../support/feed-rig.ts'
 import {
   aCredentialFeed,
+  aCredentialSearch,
   aFeed,
   aFeedState,
   aLegacySearch,
@@ -215,6 +216,7 @@ test.each([
   [aLegacySearch(), 'legacySearch', { from: 'c1' }],
   [aCredentialFeed(), 'credentialFeed', { identifier: 77 }],
   [aTenantCredentialFeed(), 'tenantCredentials', {}],
+  [aCredentialSearch(), 'searchCredentials', {}],
 ] as const)(
   'pages of %o count against the limit that its configuration names',
   async (given, operation, about) => {
@@ -225,11 +227,21 @@ test.each([
       requests.push(request)
       return Promise.resolve({ page: { items: [], next: null }, requestedAtMs: nowMs })
     }
-    const client = new Proxy({}, { get: (_none, name) => (names.push(name), answer) })
+    const capabilities = { find: () => Promise.resolve(false) } // it has no search without a quota
+    const client = new Proxy(
+      { capabilities },
+      { get: (own, name) => (name in own ? capabilities : (names.push(name), answer)) },
+    )
     const walk = { ...walkFor(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()
     const turn = { kind: 'feed', name: of.name, dueSinceMs: nowMs } as const
-    await typeOf(of).fetch(of, { client: client as ServiceClient, walk, turn, signal, nowMs })
+    await typeOf(of).fetch(of, {
+      client: client as unknown as ServiceClient,
+      walk,
+      turn,
+      signal,
+      nowMs,
+    })
     expect(names).toEqual([operation])
     expect(requests).toEqual([expect.objectContaining({ tier: 'basic', turn, signal, ...about })])
   },

@@ -158,7 +158,6 @@ describe('a short page with a cursor', () => {
     ['a rescan', short, { walk: rescanOf({}), place: 'recent' }],
     ['another account', short, { of: { ...feed, account: 'other' } }],
     ['another operation', short, { of: aFeed({ type: 'tenant_events' as never }) }],
-    ['a feed in no order', short, { of: aCredentialFeed() }],
   ] satisfies [string, { items: unknown[]; next: string }, Shown][])(
     'has no say about %s',
     (_what, page, given) => {
@@ -184,6 +183,29 @@ describe('a short page with a cursor', () => {
     shown({ items: items(10), next: 'c2' }, { turn })
     shown({ items: [], next: 'c2' }, { turn, walk: { ...tail, cursor: 'c2' } })
     expect(shown(short, { turn }).hasMore).toBe(true)
+  })
+})
+
+describe('a feed in no order', () => {
+  const of = aCredentialFeed()
+  const walk = { ...walkFor(of, begun), cursor: 'c1' }
+  const known = { hasCompleted: true, isAscending: false, lastWalkGrew: false }
+
+  test('has no short page that is its end', () => {
+    const turn = aTurn()
+    const { type, account } = of
+    for (let time = 0; time < 3; time += 1)
+      turn.shortPages.noteFollowing(`${account} ${type}`, 'nothing')
+    expect(shown({ items: items(9), next: 'c2' }, { of, walk, turn }).hasMore).toBe(true)
+  })
+
+  test('ends by its own rule once all of a page is known, and keeps what it learns of its order', () => {
+    const page = { items: [{ id: 1 }], next: 'c2' }
+    expect(shown(page, { of, walk }).page).toMatchObject({
+      endsWhenKnown: false,
+      walk: { notes: { lastId: 1, pages: 1 } },
+    })
+    expect(shown(page, { of, walk: { ...walk, notes: known } }).page.endsWhenKnown).toBe(true)
   })
 })
 

@@ -187,7 +187,7 @@ describe('what a tail left behind it', () => {
     expect(walk.span).toEqual({ fromMs: nowMs - 7 * dayMs, toMs: tail.span!.fromMs })
     expect(readNotes(walk)).toMatchObject({ kind: 'snapshot', isBacklog: true, lateBeforeMs: null })
     const rescans = { ...state.rescans, ...Object.fromEntries(fieldsAtEnd(walk)) }
-    expect(rescans).toMatchObject({ snapshot_of: tail.behind!.id })
+    expect(rescans).toMatchObject({ snapshot_of: tail.behind!.id, per_week: '0' })
     const ended = { ...state, rescans: { ...state.rescans, snapshotOf: tail.behind!.id } }
     expect(sweepDueMs(changed, { ...ended, sweep: { ...ended.sweep, walk, isDone: true } })).toBe(
       nowMs + leastPlan.wholeEveryMs,
@@ -447,7 +447,7 @@ describe('where the service filters by match time', () => {
     expect(first.walk.body).toMatchObject({
       filters: { materialized_at: { gte: new Date(state.floorMs).toISOString() } },
     })
-    expect(readNotes(first.walk).isBacklog).toBe(true)
+    expect(readNotes(first.walk)).toMatchObject({ isBacklog: true, lateBeforeMs: nowMs - hourMs })
     const [[name, value] = []] = fieldsAtEnd(first.walk)
     expect(name).toBe('matched')
     const matched = JSON.parse(value!) as { fingerprint: string; toMs: number }
