@@ -1,7 +1,7 @@
 /**
  * `npm run proof`: under attack (a chaos run, every bad input, the search for planted secrets), with replicas
  * killed and nothing else struck, under load (a soak), and how soon events are told, one after the other; with
- * `--write` the figures replace those in the README. Exit 1 where a promise does not hold.
+ * `--write` the figures replace those in docs/testing.md. Exit 1 where a promise does not hold.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ const { values } = parseArgs({
 })
 
 const forMs = duration('').parse(values.for)
-const readme = join(import.meta.dirname, '../../README.md')
+const page = join(import.meta.dirname, '../../docs/testing.md')
 
 const proofs: Record<Part, () => Promise<string[]>> = {
   async attack() {
@@ -95,11 +95,10 @@ function show(part: Part, text: string): void {
   process.stdout.write(`${text}\n`)
   if (!values.write) return
   const [from, to] = [`<!-- proof: ${part} -->`, `<!-- proof: end of ${part} -->`]
-  const page = readFileSync(readme, 'utf8')
-  const [head, rest] = page.split(from)
+  const [head, rest] = readFileSync(page, 'utf8').split(from)
   const tail = rest?.split(to)[1]
-  if (head === undefined || tail === undefined) throw new Error(`README.md lacks ${from} or ${to}`)
-  writeFileSync(readme, `${head}${from}\n\n${text}\n${to}${tail}`)
+  if (head === undefined || tail === undefined) throw new Error(`${page} lacks ${from} or ${to}`)
+  writeFileSync(page, `${head}${from}\n\n${text}\n${to}${tail}`)
 }
 
 const complaints: string[] = []

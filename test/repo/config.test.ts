@@ -34,7 +34,7 @@ test.each(examples)('%s asks for no variable that the other examples do not', (e
   expect(Object.keys(env)).toEqual(expect.arrayContaining(required))
 })
 
-test('the example of the README speaks of every section and every type of sink', () => {
+test('config/tocsin.yaml speaks of every section and every type of sink', () => {
   const { config } = loadConfig({ path: join(folder, 'tocsin.yaml'), env })
   expect(config.sinks.map(({ type }) => type)).toEqual(['slack', 'email', 'webhook'])
   expect(config.route.routes.map(({ name }) => name)).toEqual(['urgent', 'medium'])

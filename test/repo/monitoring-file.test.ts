@@ -16,12 +16,13 @@ test('config/monitoring.yaml loads, and speaks of every key of an asset and of a
   expect(content.assets?.['brand']?.policies).toEqual(['no-jobs'])
 })
 
-test('the example of README loads', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const blocks = [...readme.matchAll(/^```yml\n(.*?)^```/gms)].map(([, block = '']) => block)
+const page = readFileSync(join(root, 'docs/monitoring-as-code.md'), 'utf8')
+
+test('the example of the documentation loads', () => {
+  const blocks = [...page.matchAll(/^```yml\n(.*?)^```/gms)].map(([, block = '']) => block)
   expect(blocks).toHaveLength(1)
   const shape = { schema: monitoringFile, references: () => [] }
-  const { content } = parseFile(blocks[0] ?? '', { file: 'README.md', env: {} }, shape)
+  const { content } = parseFile(blocks[0] ?? '', { file: 'monitoring-as-code.md', env: {} }, shape)
   expect(Object.keys(content.assets ?? {})).not.toEqual([])
 })
 
@@ -46,9 +47,7 @@ test('every property of the JSON Schema is described, and no other is allowed be
   expect(bare).toEqual([])
 })
 
-test('README names every key of the file', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const section = readme.split('\n## Monitoring as code\n')[1]?.split('\n## ')[0] ?? ''
+test('the documentation names every key of the file', () => {
   const keys = new Set<string>()
   const visit = (schema: unknown): void => {
     if (typeof schema !== 'object' || schema === null) return
@@ -57,5 +56,5 @@ test('README names every key of the file', () => {
     for (const value of Object.values(schema)) visit(value)
   }
   visit(monitoringSchema())
-  expect([...keys].filter((key) => !section.includes(`\`${key}\``))).toEqual([])
+  expect([...keys].filter((key) => !page.includes(`\`${key}\``))).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** The figures of a proof as the README shows them, in Markdown, and what is wrong with them. */
+/** The figures of a proof as docs/testing.md shows them, in Markdown, and what is wrong with them. */
 import { availableParallelism } from 'node:os'
 import type { badInputs } from '../../fuzz/bad-inputs.ts'
 import type { SecretScan } from '../../security/secret-scan.ts'

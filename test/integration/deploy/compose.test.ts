@@ -183,7 +183,7 @@ test('memory suffices: twice for Redis, which copies while it writes anew, and n
     Number.parseInt(size, 10) * (size.endsWith('g') ? 2 ** 30 : 2 ** 20)
   expect(bytes(services['redis']!.mem_limit)).toBeGreaterThan(2 * 2 ** 30)
   const [, percent] = /--max-old-space-size-percentage=(\d+)/.exec(dockerfile) ?? []
-  // 547 MiB of resident memory is what the soak of the README holds at 845 events/s
+  // 547 MiB of resident memory is what the soak of docs/testing.md holds at 845 events/s
   expect((bytes(services['tocsin']!.mem_limit) * Number(percent)) / 100).toBeGreaterThan(2 ** 30)
   expect(Number(percent)).toBeLessThanOrEqual(75)
 })
@@ -203,7 +203,7 @@ test('what runs the image of Tocsin is built from here', () => {
 test('the line that pins images names just those that a registry has, and reads no earlier pins', () => {
   const line = / compose -f docker-compose\.yml config --lock-image-digests -o \S+\.yml ([\w ]+)/
   const fromRegistry = Object.entries(services).filter(([, one]) => one.build === undefined)
-  for (const page of [text, readFileSync(join(root, 'README.md'), 'utf8')]) {
+  for (const page of [text, readFileSync(join(root, 'docs/operators.md'), 'utf8')]) {
     const [, named = ''] = line.exec(page) ?? []
     expect(named.split(' ')).toEqual(fromRegistry.map(([name]) => name))
     expect(page.match(/--lock-image-digests/g)).toHaveLength(1)

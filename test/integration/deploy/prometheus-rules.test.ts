@@ -1,6 +1,4 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import {
@@ -17,7 +15,6 @@ const run = promisify(execFile)
 const hasPromtool = isInstalled('promtool', 'prometheus')
 const rules = alertRules()
 const cases = ruleCases()
-const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
 
 async function promtool(...args: string[]): Promise<string> {
   const env = { ...process.env, GOGC: '800' } // a third of its time went into collecting garbage
@@ -62,10 +59,6 @@ describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {
   test('has a severity, and says what is wrong, what it means and what to do', () => {
     expect(['critical', 'warning', 'info']).toContain(labels['severity'])
     expect(Object.keys(annotations).toSorted()).toEqual(['description', 'remedy', 'summary'])
-  })
-
-  test('stands in README with its severity', () => {
-    expect(readme).toContain(`\n| \`${alert}\` | ${labels['severity']} | `)
   })
 
   test('speaks only of labels that the alert carries', () => {

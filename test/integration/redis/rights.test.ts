@@ -10,11 +10,11 @@ import { until } from '../../support/rehearsal.ts'
 import { aFile, tocsin } from '../cli/tocsin.ts'
 import { aScene, type Scene } from './scene.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '../../../docs/operators.md'), 'utf8')
 
-/** What the README gives to a user of its own, without its name and password. */
-function rightsOfReadme(): string {
-  const [, rights = ''] = /ACL SETUSER tocsin on >the-password (.+)/.exec(readme) ?? []
+/** What the documentation gives to a user of its own, without its name and password. */
+function documentedRights(): string {
+  const [, rights = ''] = /ACL SETUSER tocsin on >the-password (.+)/.exec(page) ?? []
   return rights
 }
 
@@ -49,8 +49,8 @@ async function useAll(scene: Scene): Promise<void> {
   }
 }
 
-test('a user with the rights of the README, and no others, is enough', async () => {
-  const redis = await startAclRedis(rightsOfReadme())
+test('a user with the documented rights, and no others, is enough', async () => {
+  const redis = await startAclRedis(documentedRights())
   const scene = await aScene(redis.yaml)
   try {
     scene.sandbox.addEvents(12)
@@ -70,7 +70,7 @@ test('the same rights are enough on a Cluster, and commands work there beside th
   const redis = await startCluster()
   const { cluster = [], password } = redis.config
   const admins = cluster.map((node) => new Redis({ ...node, password: password!.reveal() }))
-  const rights = ['on', '>s3cret', ...rightsOfReadme().split(' ')]
+  const rights = ['on', '>s3cret', ...documentedRights().split(' ')]
   await Promise.all(admins.map((admin) => admin.call('ACL', 'SETUSER', 'tocsin', ...rights)))
   const scene = await aScene(
     redis.yaml.replace(/password: .*}/, 'username: tocsin, password: s3cret}'),

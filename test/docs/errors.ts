@@ -1,0 +1,139 @@
+/** The reasons of every error with what to do, and what a failed send leads to. */
+import type { AuditReason } from '../../src/audit/audit-error.ts'
+import type { CommandError } from '../../src/cli/command-error.ts'
+import { adviceFor } from '../../src/cli/sink-advice.ts'
+import { spanInWords } from '../../src/cli/words.ts'
+import { effectOn, judge, type Failure } from '../../src/delivery/retry-policy.ts'
+import type { HttpReason } from '../../src/http/http-error.ts'
+import type { StoreReason } from '../../src/redis/store-error.ts'
+import type { ServiceReason } from '../../src/service/service-error.ts'
+import type { SinkReason } from '../../src/sinks/sink.ts'
+import { code, codes, table } from './markdown.ts'
+
+/** Of the errors whose reasons have no advice in the program itself. A reason left out does not compile. */
+const advice = {
+  TOCSIN_COMMAND: {
+    mistake: 'Change the arguments as the message says. Exit code 2.',
+    refused: 'What was asked for is not there, or was declined. Exit code 1.',
+  } satisfies Record<CommandError['reason'], string>,
+  TOCSIN_HTTP: {
+    port_in_use: 'Stop the other process, or set `http.port` to a free port.',
+    port_forbidden: 'Set `http.port` to a port above 1023.',
+    bad_host: 'Set `http.host` to an address of this machine, or to `0.0.0.0`.',
+    other: "The message holds the system's code. Check `http.host` and `http.port`.",
+  } satisfies Record<HttpReason, string>,
+  TOCSIN_STORE: {
+    unreachable:
+      'Start Redis, or correct the `redis` key that the message names. With `embedded`, install redis-server, or read `redis.log` in its folder. The daemon waits by itself; a command gives up after 3 s.',
+    refused:
+      "Correct the user and the password, and [that user's rights](../operators.md#redis). A replica takes no writes; a node of a Cluster needs `redis.cluster`. At the start the exit code is 1.",
+    unsafe:
+      'Set `appendonly yes` and `maxmemory-policy noeviction` in Redis, or accept the risk with `redis.allow_unsafe`. Exit code 2.',
+    too_new:
+      'A newer version wrote this ledger. Run that version, or give this one a `redis.prefix` of its own.',
+    out_of_memory:
+      'Raise `maxmemory` in Redis. Until then nothing new is taken in; outcomes are still written, and no cursor moves.',
+  } satisfies Record<StoreReason, string>,
+  TOCSIN_AUDIT: {
+    quota: "The feed's `quota_reserve` is reached. Lower it, or audit next month.",
+    endless:
+      "The service's pages repeat without an end. Audit a shorter window with `--since`, and tell the service.",
+  } satisfies Record<AuditReason, string>,
+  TOCSIN_SERVICE: {
+    auth: "401 after the token was renewed: replace the API key. 403: the key's user lacks a permission, or access to `tenant_id`. The account is tried again after 30 s, doubling to 15 min; a new key in `api_key_file` is used at the next try.",
+    rate_limited:
+      "429: another program uses the organization's limit. If it stays, lower `limits`.",
+    rejected:
+      'Another 4xx: check `base_url` and what the feed asks for (`identifier_group`, `filters`, `identifier`, `query`).',
+    invalid:
+      'The request was not sent, because it breaks a limit that the API states. The message names each field.',
+    unavailable:
+      "5xx, or the service cannot be reached: check the network, `proxy`, and the service's own status.",
+    timeout: 'No answer within 30 s: check the firewall and the proxy; the service may be slow.',
+    contract:
+      'The answer is not what the API describes. Is `base_url` the address of the API, and not of its web application?',
+  } satisfies Record<ServiceReason, string>,
+} as const
+
+/** What the other side did; as errors and metrics name it. */
+const causes: Record<SinkReason, string> = {
+  unavailable: 'Nothing was accepted: 408, 425, 5xx, connection refused, DNS.',
+  timeout: 'The message was sent and no answer came in time.',
+  connection_lost: 'The connection broke after the message was sent.',
+  rate_limited: '429 and its like.',
+  rejected: 'Another 4xx, such as 404 during a deployment.',
+  unauthorized: '401, 403, or a refused sign-in.',
+  redirected: 'A redirect, which is not followed.',
+  forbidden_address: 'The address is private and not allowed.',
+  misconfigured: 'TLS, a certificate, or a secret file that cannot be read.',
+  gone: '410, an archived channel, a revoked webhook.',
+  invalid: '400, 413, 422: this message will never be accepted.',
+  recipient_refused: 'A permanent refusal of this recipient.',
+}
+
+const reasonsOfSinks = Object.keys(causes) as SinkReason[]
+
+export function errorBlocks(): [string, string][] {
+  const head = ['Reason', 'What to do']
+  const told = Object.entries<Record<string, string>>(advice).map(
+    ([error, rows]): [string, string] => [
+      `reasons of ${error}`,
+      table(
+        head,
+        Object.entries(rows).map(([reason, text]) => [code(reason), text]),
+      ),
+    ],
+  )
+  const sinkRows = reasonsOfSinks.map((reason) => [code(reason), causes[reason], adviceFor(reason)])
+  // reasons that lead to the same share a row
+  const alike = Map.groupBy(reasonsOfSinks, (reason) => `${waitsOf(reason)}\n${effect(reason)}`)
+  const retryRows = [...alike.values()].map(([first, ...more]) => [
+    codes([first!, ...more]),
+    waitsOf(first!),
+    effect(first!),
+  ])
+  return [
+    ...told,
+    ['reasons of TOCSIN_SINK', table(['Reason', 'Means', 'What to do'], sinkRows)],
+    ['retries', table(['Reasons', 'Next try', 'Circuit of the sink'], retryRows)],
+  ]
+}
+
+/** What the retry table decides, try after try, until it repeats itself. */
+function waitsOf(reason: SinkReason): string {
+  const onSink = effectOn(reason)
+  if (onSink === 'broken') return 'when the circuit lets a probe through'
+  if (onSink === 'gone') return 'none while the sink is disabled'
+  const first = verdictOf(reason, { tries: 0 })
+  const alone = verdictOf(reason, { tries: 0, members: 1 })
+  if (first === 'split') return `dead letter; a batch is halved until only the bad item is left`
+  if (alone === 'dead') return 'none: dead letter'
+  const waits: string[] = []
+  for (let tries = 0; tries < 2 || waits.at(-1) !== waits.at(-2); tries += 1) {
+    waits.push(verdictOf(reason, { tries }))
+  }
+  const last = waits.pop() ?? ''
+  const started = [...new Set(waits)].join(', ')
+  if (last === 'dead')
+    return `after ${waits.filter((wait) => wait !== 'dead').join(', ')}; then dead letter`
+  return started === last
+    ? `after ${last}, again and again`
+    : `after ${started}, then every ${last}`
+}
+
+function verdictOf(reason: SinkReason, about: Partial<Failure>): string {
+  const usual = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 2, random: 0.5 }
+  const verdict = judge({ reason, ...usual, ...about })
+  return verdict.act === 'retry' ? spanInWords(verdict.afterMs) : verdict.act
+}
+
+function effect(reason: SinkReason): string {
+  const words = {
+    answered: 'closes: the sink answered',
+    fault: 'opens after five in a row',
+    broken: 'opens at once',
+    gone: 'the sink is disabled until its address changes or an operator resumes it',
+    none: 'no change',
+  }
+  return words[effectOn(reason)]
+}

@@ -1,0 +1,63 @@
+/** The tables of the metrics, from the table that exports them. */
+import type { MetricDefinition } from '../../src/runtime/metrics-kinds.ts'
+import { metricTable } from '../../src/runtime/metrics-table.ts'
+import { code, codes, table } from './markdown.ts'
+
+/** What the name of a metric begins with decides where it stands; the first that fits. */
+const groups: Record<string, RegExp> = {
+  feeds: /^(feed|sweep|match_time|quarantine)_/,
+  service: /^(api|token|account)_/,
+  events: /^(events?|unknown_severity)_/,
+  audits: /^(audit_|ledger_(?!bytes)|retention_)/,
+  deliveries: /^(items|deliver(y|ies)|dead_letters|sink|canary|suppressed|silences|digest)/,
+  process: /^(config|build|redis|state|ledger_bytes)/,
+}
+
+export function metricBlocks(): [string, string][] {
+  const grouped = Object.groupBy(Object.entries<MetricDefinition>(metricTable), ([name]) =>
+    groupOf(name),
+  )
+  return Object.keys(groups).map((group) => [
+    `metrics ${group}`,
+    table(
+      ['Metric', 'Labels', 'Over replicas', 'Meaning'],
+      (grouped[group] ?? []).map(([name, definition]) => [
+        code(`tocsin_${name}`),
+        labelsOf(definition),
+        aggregationOf(definition),
+        meaningOf(definition),
+      ]),
+    ),
+  ])
+}
+
+function groupOf(name: string): string {
+  const group = Object.entries(groups).find(([, pattern]) => pattern.test(name))
+  if (group === undefined) throw new Error(`no group of metrics fits ${name}: add it to metrics.ts`)
+  return group[0]
+}
+
+/** Labels that only `http.metrics: detailed` has stand in parentheses. */
+function labelsOf({ labels, brief }: MetricDefinition): string {
+  const isLeftOut = (label: string): boolean =>
+    typeof brief === 'object' && brief.without.includes(label)
+  const names = Object.keys(labels).map((label) => (isLeftOut(label) ? `(${label})` : label))
+  return names.join(', ') || '–'
+}
+
+function aggregationOf({ kind, scope, brief }: MetricDefinition): string {
+  const how = kind === 'gauge' ? 'each' : 'sum'
+  const words = { sparse: ', sparse', omitted: ', detailed' }
+  return `${scope === 'shared' ? 'max' : how}${typeof brief === 'string' ? words[brief] : ''}`
+}
+
+function meaningOf({ help, kind, labels, startsUnset }: MetricDefinition): string {
+  const closed = Object.entries(labels).flatMap(([label, domain]) =>
+    Array.isArray(domain) ? [`${code(label)} is one of ${codes(domain)}.`] : [],
+  )
+  return [
+    kind === 'histogram' ? `Histogram. ${help}` : help,
+    ...closed,
+    ...(startsUnset ? ['No series before the first value.'] : []),
+  ].join(' ')
+}

@@ -1,0 +1,56 @@
+/** The pages of docs/, and what their generated parts must say. */
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { alertBlocks } from './alerts.ts'
+import { commandBlocks } from './commands.ts'
+import { configurationBlocks } from './configuration.ts'
+import { errorBlocks } from './errors.ts'
+import { withBlocks } from './markdown.ts'
+import { metricBlocks } from './metrics.ts'
+
+export const root = join(import.meta.dirname, '../..')
+
+interface StalePage {
+  /** From the root of the repository. */
+  path: string
+  file: string
+  fresh: string
+}
+
+/** Paths of all pages below docs/, from the root of the repository; sorted. */
+export function docsPages(): string[] {
+  const files = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+  return files
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join('docs', file))
+    .toSorted()
+}
+
+/** README and the pages below docs/, by their paths: what describes this version. */
+export function pagesOfThisVersion(): Map<string, string> {
+  return new Map(['README.md', ...docsPages()].map((path) => [path, readPage(path)]))
+}
+
+export function readPage(path: string): string {
+  return readFileSync(join(root, path), 'utf8')
+}
+
+/** Every generated part by its name. */
+export async function generatedBlocks(): Promise<Map<string, string>> {
+  return new Map([
+    ...configurationBlocks(),
+    ...(await commandBlocks()),
+    ...metricBlocks(),
+    ...alertBlocks(),
+    ...errorBlocks(),
+  ])
+}
+
+export async function stalePages(): Promise<StalePage[]> {
+  const blocks = await generatedBlocks()
+  return docsPages().flatMap((path) => {
+    const page = readPage(path)
+    const fresh = withBlocks(page, blocks)
+    return fresh === page ? [] : [{ path, file: join(root, path), fresh }]
+  })
+}

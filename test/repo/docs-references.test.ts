@@ -1,0 +1,95 @@
+/** What the pages point at is there: files, headings, commands and their options. */
+import { existsSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { optionsByCommand } from '../docs/commands.ts'
+import { fencedBlocks } from '../docs/markdown.ts'
+import { docsPages, pagesOfThisVersion, readPage, root } from '../docs/pages.ts'
+
+const linking = ['README.md', 'CHANGELOG.md', 'ARCHITECTURE.md', 'SECURITY.md', ...docsPages()]
+
+describe('every link', () => {
+  test.each(linking)(
+    'of %s within the repository leads to a file, and to a heading of it',
+    (path) => {
+      const page = withoutFences(readPage(path)).replaceAll(/`[^`\n]*`/g, '')
+      const links = [...page.matchAll(/\]\(([^)\s]+)\)|<img src="([^"]+)"/g)]
+      const targets = links.map(([, link, image]) => link ?? image ?? '')
+      const broken = targets.filter(
+        (target) => !/^https?:/.test(target) && !leadsSomewhere(path, target),
+      )
+      expect(broken).toEqual([])
+    },
+  )
+})
+
+function leadsSomewhere(path: string, target: string): boolean {
+  const [file = '', anchor] = target.split('#')
+  const place = file === '' ? path : normalize(join(dirname(path), file))
+  if (!existsSync(join(root, place))) return false
+  return anchor === undefined || anchorsOf(readPage(place)).includes(anchor)
+}
+
+/** As GitHub makes them; the second of two alike ends in `-1`. */
+function anchorsOf(page: string): string[] {
+  const plain = withoutFences(page)
+    .split('\n')
+    .filter((line) => /^#{1,6} /.test(line))
+    .map((line) => line.replace(/^#+ /, '').toLowerCase())
+    .map((heading) => heading.replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))
+  return plain.map((anchor, at) => {
+    const before = plain.slice(0, at).filter((other) => other === anchor).length
+    return before === 0 ? anchor : `${anchor}-${before}`
+  })
+}
+
+function withoutFences(page: string): string {
+  return page.replaceAll(/^ *```.*?^ *```/gms, '')
+}
+
+describe('every command', async () => {
+  const known = await optionsByCommand()
+  const groups = new Set([...known.keys()].filter((name) => name.includes(' ')).map(firstWord))
+  const quoted = [...pagesOfThisVersion()].flatMap(([path, page]) =>
+    [...linesOf(page), ...codesOf(page)].map((words) => ({ path, words })),
+  )
+
+  /** What a block runs, without the comment behind it. */
+  function linesOf(page: string): string[] {
+    const lines = fencedBlocks(page, 'sh').flatMap((block) => block.split('\n'))
+    return lines.flatMap((line) => /npm run tocsin -- (.+?)(?: +#.*)?$/.exec(line)?.slice(1) ?? [])
+  }
+
+  /** Code in a sentence that begins with a group of commands and one more word, or names an option. */
+  function codesOf(page: string): string[] {
+    return [...withoutFences(page).matchAll(/`([^`\n]+)`/g)]
+      .map(([, code = '']) => code.replace(/^(npm run (--silent )?tocsin -- |tocsin )/, ''))
+      .filter((code) => groups.has(firstWord(code)) || known.has(firstWord(code)))
+      .filter((code) => /^[a-z-]+ (<?[a-z-]|--)/.test(code))
+  }
+
+  function mistakeIn(words: string): string | undefined {
+    const [first = '', second = ''] = words.split(' ')
+    const name = groups.has(first) ? `${first} ${second}` : first
+    const options = known.get(name)
+    if (options === undefined) return `${words}: there is no command ${name}`
+    const outside = words.replaceAll(/'[^']*'|\{[^}]*\}/g, '')
+    const named = outside.match(/(?<![\w-])--?[a-z][a-z-]*/g) ?? []
+    const unknown = named.filter((flag) => !options.includes(flag) && flag !== '--help')
+    return unknown.length > 0 ? `${words}: no option ${unknown.join(', ')}` : undefined
+  }
+
+  test('that a page quotes is there, with the options that it is given', () => {
+    expect(quoted.length).toBeGreaterThan(40)
+    const later = ['check --against-redis', 'routes test']
+    const mistakes = quoted
+      .filter(({ words }) => !later.includes(words))
+      .map(({ path, words }) => ({ path, mistake: mistakeIn(words) }))
+      .filter(({ mistake }) => mistake !== undefined)
+    expect(mistakes).toEqual([])
+  })
+})
+
+function firstWord(words: string): string {
+  return words.split(' ')[0] ?? ''
+}
