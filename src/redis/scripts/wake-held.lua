@@ -1,6 +1,7 @@
 -- Lets what a mute holds be judged anew: under another configuration it may be over, or end at another time.
 -- KEYS[1]  the account's base
 -- ARGV     the caller's clock in ms
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 for _, timer in ipairs(redis.call('ZRANGEBYSCORE', key('timers'), '(' .. ARGV[1], '+inf')) do
