@@ -2,9 +2,8 @@
 -- Forgets a message all of whose members are settled.
 -- KEYS[1]  the account's base
 -- ARGV     its ref
--- Returns  1
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 unwake(ARGV[1])
 redis.call('DEL', key('batch', split_ref(ARGV[1])[2]))
-return 1

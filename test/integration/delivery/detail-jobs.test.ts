@@ -6,6 +6,39 @@ import { shortTimings, until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
 
+test('a record that is told of twice, as after a lost answer, is asked for once', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys, account: 'main' })
+  const asked: string[] = []
+  const jobs = createDetailJobs({
+    book: () => book,
+    fetchDetail(_account, uid) {
+      asked.push(uid)
+      return new Promise((resolve) => setTimeout(resolve, 100, 'unavailable'))
+    },
+    modes: {},
+    release: () => Promise.resolve(),
+    redis: tests.redis,
+    keys,
+    clock: systemClock,
+    logger: silent,
+    timings: { ...shortTimings, detailWaitMs: 60_000 },
+  })
+  try {
+    const accepted = await takeIn(book, [routed({ uid: 'first' }, ['soc'], true)])
+    const made = accepted.status === 'committed' ? accepted.made : []
+    await jobs.add('main', made)
+    await jobs.add('main', made)
+    const later = await takeIn(book, [routed({ uid: 'second' }, ['soc'], true)])
+    await jobs.add('main', later.status === 'committed' ? later.made : [])
+    jobs.start()
+    await until('both were asked for', () => new Set(asked).size === 2, 5_000)
+  } finally {
+    await jobs.stop(3_000)
+  }
+  expect(asked.toSorted()).toEqual(['first', 'second'])
+})
+
 test('full events that an organization is slow to give keep no other organization waiting', async () => {
   const keys = tests.keys()
   const books = new Map([

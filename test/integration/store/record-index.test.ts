@@ -13,8 +13,14 @@ import { isWhole, type BookProof } from '../../../src/proof/ledger-proof.ts'
 import { readProofNote } from '../../../src/proof/proof-log.ts'
 import { proveLedger } from '../../../src/proof/prove-ledger.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
+import type { Logger } from '../../../src/runtime/logger.ts'
 import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
-import { isIndexed, walkPending, walkRecords } from '../../../src/store/record-index.ts'
+import {
+  createIndexWatch,
+  isIndexed,
+  walkPending,
+  walkRecords,
+} from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
 import {
   pastThisMillisecond,
@@ -304,4 +310,23 @@ test('what 0.4.0 left is put into the index although Redis is full: only then ca
     'main',
     true,
   ])
+})
+
+test('whoever waits for an index names the accounts without one, once, and nobody when all have theirs', async () => {
+  const keys = tests.keys()
+  const [main, left] = [
+    await tests.book({ keys, account: 'main' }),
+    await tests.book({ keys, account: 'left' }),
+  ]
+  const said: unknown[] = []
+  const logger = { ...silent, warn: (fields: object) => void said.push(fields) } as Logger
+  const index = createIndexWatch(logger, 'retention')
+  const isComplete = (): Promise<boolean> => index.isComplete([main, left])
+  await tests.redis.del(left.key('indexed'))
+  expect([await isComplete(), await isComplete(), said.length]).toEqual([false, false, 1])
+  expect(said[0]).toMatchObject({ accounts: ['left'] })
+  await tests.redis.set(left.key('indexed'), '1')
+  expect([await isComplete(), said.length]).toEqual([true, 1])
+  await tests.redis.del(main.key('indexed'))
+  expect([await isComplete(), said.length]).toEqual([false, 2])
 })

@@ -227,6 +227,7 @@ test('days of the month may be counted from both ends where that is in order in 
   expect(until(' 28:-1 ')).toBe('2027-03-01T00:00:00.000Z')
   expect(until('1:-2')).toBeUndefined()
   expect(() => until('29:-1')).toThrow('ends before it begins in a month of 28 days')
+  expect(() => until('1:-29')).toThrow('ends before it begins in a month of 28 days')
 })
 
 test.each(['108:00', '08:000', '8:00', '24:01', '12:60'])('%s is no time of day', (from) => {
