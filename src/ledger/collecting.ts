@@ -45,7 +45,7 @@ export async function overflowItems(
   { sink, keep }: { sink: string; keep: number },
 ): Promise<number> {
   const ask = { members: refs, sink, keep, retention: book.retention }
-  return refs.length === 0 ? 0 : Number(await book.run('overflow-items', JSON.stringify(ask)))
+  return Number(await book.run('overflow-items', JSON.stringify(ask)))
 }
 
 /** A piece of work that a script just made ready. */

@@ -6,7 +6,7 @@ import { shortTimings, until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
 
-test('a record that is told of twice, as after a lost answer, is asked for once', async () => {
+test('a record that wants its full event is asked for once, though it is told of twice, and no other is', async () => {
   const keys = tests.keys()
   const book = await tests.book({ keys, account: 'main' })
   const asked: string[] = []
@@ -29,7 +29,8 @@ test('a record that is told of twice, as after a lost answer, is asked for once'
     const made = accepted.status === 'committed' ? accepted.made : []
     await jobs.add('main', made)
     await jobs.add('main', made)
-    const later = await takeIn(book, [routed({ uid: 'second' }, ['soc'], true)])
+    const second = routed({ uid: 'second' }, ['soc'], true)
+    const later = await takeIn(book, [routed({ uid: 'as it is' }), second])
     await jobs.add('main', later.status === 'committed' ? later.made : [])
     jobs.start()
     await until('both were asked for', () => new Set(asked).size === 2, 5_000)
