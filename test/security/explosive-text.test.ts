@@ -122,6 +122,7 @@ test('a reader whose work grows with the square of the length is found', () => {
     for (let from = 0; from < all / 2; from += 1) for (let to = from; to > 0; to -= 1) sum ^= to
     return sum
   }
+  read('a'.repeat(length)) // compiled by then: a slow first reading hides what grows
   expect(explosiveTexts(read, { from: ['a'], leastMs: 0 })).toContain('"a" and ""')
 })
 

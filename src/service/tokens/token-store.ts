@@ -45,11 +45,13 @@ export function createTokenStore({
 
   return {
     async read(key) {
+      // Counted from the question: a slow answer must not make a token look younger than it is.
+      const askedMs = clock.monotonic()
       const replies = await redis.multi().hget(nameOf(key), 'sealed').pttl(nameOf(key)).exec()
       const [sealed, leftMs] = (replies ?? []).map(([, reply]) => reply)
       const value = typeof sealed === 'string' ? key.open(sealed) : null
       if (value === null || typeof leftMs !== 'number' || leftMs <= 0) return undefined
-      const bornMs = clock.monotonic() - (lifetimeMs - leftMs)
+      const bornMs = askedMs - (lifetimeMs - leftMs)
       return { value, fingerprint: fingerprintOf(value), bornMs }
     },
     async keep(key, { value, fingerprint, bornMs }, lock) {
