@@ -8,19 +8,10 @@ import { sinksOf } from '../ledger/due.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/logger.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { WorkHints } from './work-hints.ts'
+import type { ToldWork, WorkHints, WorkTeller } from './work-hints.ts'
 import type { Orphans } from './orphans.ts'
 import type { SinkDrain } from './sink-drain.ts'
 import type { Told } from './due-accounts.ts'
-
-/** A piece of work as those who make it tell of it. */
-export interface ToldWork {
-  sink: string
-  /** Rank of its severity, 1 to 5; left out: 4. */
-  rank?: number
-  /** When it is due, ms from now; left out: it is. */
-  inMs?: number
-}
 
 export interface DrainsOptions {
   sinks: ReadonlyMap<string, Sink>
@@ -56,7 +47,7 @@ const restMs = 1_000
 /** What an aborted send gets to write its outcome. */
 const lastWordMs = 500
 
-export class Drains {
+export class Drains implements WorkTeller {
   readonly #options: DrainsOptions
   readonly #runners = new Map<string, Runner>()
   /** By sink: books that have, or had, items for it. */
@@ -72,7 +63,6 @@ export class Drains {
     this.#hasStarted = true
   }
 
-  /** Says what an account has due; returns when other processes can know it. */
   async tell(account: string, work: readonly ToldWork[]): Promise<void> {
     const pairs = new Map<string, Required<ToldWork>>()
     for (const { sink, rank = 4, inMs = 0 } of work) {
@@ -88,7 +78,6 @@ export class Drains {
     await this.#options.hints.tell(hints)
   }
 
-  /** What a ledger script made ready. */
   tellMade(account: string, made: readonly MadeWork[]): Promise<void> {
     return this.tell(
       account,
@@ -132,7 +121,6 @@ export class Drains {
     if (failed?.status === 'rejected') throw failed.reason
   }
 
-  /** Books that have, or had, items for a sink, as far as this process has seen. */
   booksOf(sink: string): readonly Book[] {
     return [...(this.#users.get(sink) ?? [])]
   }

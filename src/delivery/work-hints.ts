@@ -3,6 +3,8 @@
  * Told after a commit. Redis may lose it, and who commits may die before it tells: a slow pass over all accounts,
  * every ten seconds, finds what no hint names.
  */
+import type { Book } from '../ledger/book.ts'
+import type { MadeWork } from '../ledger/collecting.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -24,6 +26,25 @@ export interface WorkHints {
   read(max: number): Promise<Hint[]>
   /** Looked at: the next is due in `inMs` (undefined: nothing is), unless something was told meanwhile. */
   clear(hints: readonly (Hint & { inMs: number | undefined })[]): Promise<void>
+}
+
+/** A piece of work as those who make it tell of it. */
+export interface ToldWork {
+  sink: string
+  /** Rank of its severity, 1 to 5; left out: 4. */
+  rank?: number
+  /** When it is due, ms from now; left out: it is. */
+  inMs?: number
+}
+
+/** What those who make work need of the drains. */
+export interface WorkTeller {
+  /** Says what an account has due; returns when other processes can know it. */
+  tell(account: string, work: readonly ToldWork[]): Promise<void>
+  /** What a ledger script made ready. */
+  tellMade(account: string, made: readonly MadeWork[]): Promise<void>
+  /** The books that have, or had, items for a sink, as far as this process has seen. */
+  booksOf(sink: string): readonly Book[]
 }
 
 export function createWorkHints(redis: Redis, keys: Keys): WorkHints {

@@ -12,7 +12,7 @@ import { bySeverity, divertItem } from '../../ledger/redirect.ts'
 import { parseRef } from '../../ledger/refs.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import { batchMembers } from '../claims.ts'
-import type { Drains } from '../drains.ts'
+import type { WorkTeller } from '../work-hints.ts'
 import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
 
@@ -30,7 +30,7 @@ export interface Diverter {
 export interface DiverterOptions {
   sinks: ReadonlyMap<string, ReliefSink>
   books: readonly Book[]
-  drains: Pick<Drains, 'tellMade'>
+  drains: Pick<WorkTeller, 'tellMade'>
   metrics: Metrics
 }
 

@@ -7,7 +7,7 @@ import { pendingItems } from '../../ledger/redirect.ts'
 import { isIndexed } from '../../store/record-index.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import type { Drains } from '../drains.ts'
+import type { WorkTeller } from '../work-hints.ts'
 import type { Diverter } from './diverter.ts'
 import type { Paging } from './each-page.ts'
 import type { ReliefSink } from './relief-sink.ts'
@@ -18,7 +18,7 @@ export interface Overflow {
 }
 
 export interface OverflowOptions {
-  drains: Pick<Drains, 'booksOf'>
+  drains: Pick<WorkTeller, 'booksOf'>
   diverter: Diverter
   clock: Clock
   logger: Logger

@@ -9,7 +9,7 @@ import { parseRef } from '../../ledger/refs.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Circuit, CircuitReading } from '../circuit.ts'
-import type { Drains } from '../drains.ts'
+import type { WorkTeller } from '../work-hints.ts'
 import { divertAll } from './divert-all.ts'
 import type { Diverter } from './diverter.ts'
 import { eachPage, type Paging } from './each-page.ts'
@@ -26,7 +26,7 @@ export interface ReliefOptions {
   sinks: ReadonlyMap<string, ReliefSink>
   circuit: Pick<Circuit, 'read'>
   diverter: Diverter
-  drains: Pick<Drains, 'booksOf'>
+  drains: Pick<WorkTeller, 'booksOf'>
   wake: Pick<Wake, 'ensureTried'>
   clock: Clock
   logger: Logger

@@ -7,7 +7,7 @@ import { overdueRefs, wakeRetries } from '../../ledger/due.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
 import type { Circuit } from '../circuit.ts'
-import type { Drains } from '../drains.ts'
+import type { WorkTeller } from '../work-hints.ts'
 
 export interface Wake {
   /** Whether something tries a sink whose circuit is half open, or will within seconds; false where it is not. */
@@ -17,7 +17,7 @@ export interface Wake {
 
 export interface WakeOptions {
   circuit: Pick<Circuit, 'read'>
-  drains: Pick<Drains, 'tell' | 'booksOf'>
+  drains: Pick<WorkTeller, 'tell' | 'booksOf'>
   clock: Clock
   logger: Logger
 }
