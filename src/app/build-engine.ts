@@ -36,6 +36,7 @@ export async function buildEngine(shared: Shared, service: Service): Promise<Eng
     ...shared,
     feeds,
     poller,
+    pollsPerSecond: shared.config.limits.pollsPerSecond,
     laneOf: ({ account, tier }) => service.limit(account, tier),
     lanesVersion: () => service.limitsVersion(),
     generation: () => shared.generation.number,

@@ -17,7 +17,7 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
   metrics.configHash.set(hashOfAll(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  for (const { feeds, intervalMs } of findOutlooks(config.accounts, config.feeds)) {
+  for (const { feeds, intervalMs } of findOutlooks(config)) {
     for (const { name, everyMs = intervalMs } of feeds)
       metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
   }

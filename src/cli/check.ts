@@ -146,7 +146,7 @@ type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'> & { lane: LaneOutlook | u
 
 /** As if each feed showed what most do, and no service filtered by match time: only Redis knows better. */
 function boundedFeeds(config: Config): BoundedFeed[] {
-  const outlooks = findOutlooks(config.accounts, config.feeds)
+  const outlooks = findOutlooks(config)
   const lanes = new Map(outlooks.flatMap((lane) => lane.feeds.map((feed) => [feed, lane] as const)))
   return withBounds(
     config.feeds.map((feed) => ({ feed, state: undefined, lane: lanes.get(feed) })),

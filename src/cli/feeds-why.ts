@@ -3,8 +3,14 @@ import { ServiceError } from '../service/service-error.ts'
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feeds/config.ts'
 import { feedId, loadLane } from '../feeds/lane-store.ts'
-import { chooseNext, newPlace, rateOf, shareAt, type FeedPlace } from '../feeds/next-feed.ts'
-import { defaultTimings } from '../runtime/timings.ts'
+import {
+  chooseNext,
+  newPlace,
+  pollFloor,
+  rateOf,
+  shareAt,
+  type FeedPlace,
+} from '../feeds/next-feed.ts'
 import { readOrganization } from '../service/organization-lookup.ts'
 import { createOrganizations, type Organizations } from '../service/pacing/organizations.ts'
 import { redisNow, type OpenLedger } from './open-ledger.ts'
@@ -23,7 +29,7 @@ export interface FeedWhy {
 
 export async function explainFeeds(
   ledger: OpenLedger,
-  { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
+  { accounts, feeds, limits }: Pick<Config, 'accounts' | 'feeds' | 'limits'>,
 ): Promise<ReadonlyMap<FeedConfig, FeedWhy>> {
   const nowMs = await redisNow(ledger)
   const organizations = createOrganizations(accounts)
@@ -35,8 +41,10 @@ export async function explainFeeds(
     lanes.set(id, [...(lanes.get(id) ?? []), feed])
   }
   const whys = new Map<FeedConfig, FeedWhy>()
+  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
   for (const polled of lanes.values()) {
-    for (const [feed, why] of await explainLane(ledger, organizations, polled, nowMs)) {
+    const about = { organizations, floorMs, nowMs }
+    for (const [feed, why] of await explainLane(ledger, polled, about)) {
       whys.set(feed, why)
     }
   }
@@ -60,19 +68,16 @@ async function learnOrganizations(
 
 async function explainLane(
   { redis, keys }: OpenLedger,
-  organizations: Organizations,
   feeds: readonly FeedConfig[],
-  nowMs: number,
+  about: { organizations: Organizations; floorMs: number; nowMs: number },
 ): Promise<[FeedConfig, FeedWhy][]> {
+  const { organizations, floorMs, nowMs } = about
   const [first] = feeds
   if (!first) return []
   const lane = organizations.laneOf(first.account, first.tier)
   const { state, places } = await loadLane(redis, keys, lane, { generation: undefined, nowMs })
   const share = shareAt(state.share, organizations.shareOf(lane), nowMs)
-  const budget = {
-    perSecond: organizations.limitOf(lane) * share,
-    floorMs: defaultTimings.pollFloorMs,
-  }
+  const budget = { perSecond: organizations.limitOf(lane) * share, floorMs }
   const candidates = feeds.map((feed) => {
     const { everyMs, longestMs } = feed
     const place = places.get(feedId(feed)) ?? newPlace()

@@ -1,4 +1,4 @@
-import type { FeedConfig } from '../feeds/config.ts'
+import type { FeedConfig, PollLimits } from '../feeds/config.ts'
 import type { HttpConfig } from '../http/config.ts'
 import type { LedgerConfig } from '../ledger/config.ts'
 import type { CanaryConfig, NoticesConfig } from '../notices/config.ts'
@@ -20,6 +20,8 @@ export interface Config {
   redis: RedisConfig
   http: HttpConfig
   accounts: AccountConfig[]
+  /** Of each process. */
+  limits: PollLimits
   feeds: FeedConfig[]
   sinks: SinkConfig[]
   route: RouteConfig

@@ -1,5 +1,6 @@
 /** What feeds ask for that their budget does not carry, or that is probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feeds/config.ts'
+import { pollFloor } from '../feeds/next-feed.ts'
 import {
   describeLoad,
   isFrequent,
@@ -9,7 +10,6 @@ import {
 } from '../feeds/rescan-plan.ts'
 import type { Finding } from '../runtime/config-section.ts'
 import { spanInWords } from '../runtime/span-in-words.ts'
-import { defaultTimings } from '../runtime/timings.ts'
 import type { AccountConfig, Tier } from '../service/config.ts'
 import type { Config } from './config.ts'
 import { findOutlooks } from './lane-outlook.ts'
@@ -25,12 +25,13 @@ export function feedWarnings(config: Config): Finding[] {
 
 const tiers: Tier[] = ['search', 'basic']
 
-function budgetWarnings({ accounts, feeds }: Config): Finding[] {
+function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
+  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return accounts.flatMap((account) =>
     tiers.flatMap((tier) => {
       const polled = (byAccount.get(account.name) ?? []).filter((feed) => feed.tier === tier)
-      return tierWarnings({ account, tier, polled })
+      return tierWarnings({ account, tier, polled, floorMs })
     }),
   )
 }
@@ -40,11 +41,13 @@ interface PolledTier {
   tier: Tier
   /** The feeds of the account whose pages count against the tier. */
   polled: FeedConfig[]
+  /** No feed is read again sooner. */
+  floorMs: number
 }
 
 /** Intervals that operators state are kept where all of them fit, and none where they do not. */
-function objectiveWarnings({ accounts, feeds }: Config): Finding[] {
-  return findOutlooks(accounts, feeds).flatMap((lane) => {
+function objectiveWarnings(config: Config): Finding[] {
+  return findOutlooks(config).flatMap((lane) => {
     if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
       return []
     const needed = `the stated every and lag_objective of its feeds take ${lane.neededPerSecond.toFixed(2)} requests per second`
@@ -61,7 +64,7 @@ function objectiveWarnings({ accounts, feeds }: Config): Finding[] {
 }
 
 /** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
-function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
+function tierWarnings({ account, tier, polled, floorMs }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
   const usable = account.limits[tier] * account.feedShare
   const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
@@ -76,7 +79,7 @@ function tierWarnings({ account, tier, polled }: PolledTier): Finding[] {
     ]
   }
   const ruled = polled.filter(({ everyMs }) => everyMs === undefined)
-  const left = usable - perSecond - (1000 * ruled.length) / defaultTimings.pollFloorMs
+  const left = usable - perSecond - (1000 * ruled.length) / floorMs
   const problem = sweepProblem(polled, Math.max(left, rescanShare * usable))
   if (problem === undefined) return rareRescans(polled, { path, usable })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'

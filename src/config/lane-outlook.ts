@@ -1,10 +1,10 @@
 /** What the limits let expect of polling, by organization and tier, before anything was polled. */
 import { leastObjectiveMs } from '../feeds/feed-config-parts.ts'
 import type { FeedConfig } from '../feeds/config.ts'
-import { expectIntervals, type Outlook } from '../feeds/next-feed.ts'
-import { defaultTimings } from '../runtime/timings.ts'
-import type { AccountConfig, Tier } from '../service/config.ts'
+import { expectIntervals, pollFloor, type Outlook } from '../feeds/next-feed.ts'
+import type { Tier } from '../service/config.ts'
 import { createOrganizations } from '../service/pacing/organizations.ts'
+import type { Config } from './config.ts'
 
 export interface LaneOutlook extends Outlook {
   tier: Tier
@@ -15,10 +15,10 @@ export interface LaneOutlook extends Outlook {
   perSecond: number
 }
 
-export function findOutlooks(
-  accounts: readonly AccountConfig[],
-  feeds: readonly FeedConfig[],
-): LaneOutlook[] {
+/** What polling is expected of. */
+export type Polling = Pick<Config, 'accounts' | 'feeds' | 'limits'>
+
+export function findOutlooks({ accounts, feeds, limits }: Polling): LaneOutlook[] {
   const organizations = createOrganizations(accounts)
   const lanes = new Map<string, FeedConfig[]>()
   for (const feed of feeds) {
@@ -26,7 +26,7 @@ export function findOutlooks(
     const id = `${organization}.${tier}`
     lanes.set(id, [...(lanes.get(id) ?? []), feed])
   }
-  const floorMs = defaultTimings.pollFloorMs
+  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
     if (account === undefined || tier === undefined) return []
@@ -46,16 +46,13 @@ export function findOutlooks(
 }
 
 /** The feeds with the objectives that follow from the limits where the operator states none. */
-export function withObjectives(
-  accounts: readonly AccountConfig[],
-  feeds: readonly FeedConfig[],
-): FeedConfig[] {
+export function withObjectives(polling: Polling): FeedConfig[] {
   const objectives = new Map<FeedConfig, number>()
-  for (const lane of findOutlooks(accounts, feeds)) {
+  for (const lane of findOutlooks(polling)) {
     const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * lane.intervalMs))
     for (const feed of lane.feeds) objectives.set(feed, usualMs)
   }
-  return feeds.map((feed) => {
+  return polling.feeds.map((feed) => {
     const lagObjectiveMs = feed.lagObjectiveMs || (objectives.get(feed) ?? leastObjectiveMs)
     return { ...feed, lagObjectiveMs }
   })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { feedConfig } from '../feeds/config.ts'
+import { feedConfig, pollLimits } from '../feeds/config.ts'
 import { httpConfig } from '../http/config.ts'
 import { ledgerSections } from '../ledger/config.ts'
 import { canaryConfig, noticesConfig } from '../notices/config.ts'
@@ -31,6 +31,7 @@ export const configFile = section(
     redis: redisConfig.prefault({}),
     http: httpConfig.prefault({}),
     accounts: named(accountConfig, { describe: 'API keys, by name.', thing: 'account' }),
+    limits: pollLimits.prefault({}),
     feeds: named(feedConfig, { describe: 'What is polled, by name.', thing: 'feed' }),
     sinks: named(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
     route: routeConfig,

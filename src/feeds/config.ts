@@ -1,4 +1,5 @@
-import { byType } from '../runtime/config-section.ts'
+import { positiveNumber } from '../runtime/config-fields.ts'
+import { byType, section } from '../runtime/config-section.ts'
 import {
   credentialSearchFeedConfig,
   credentialsFeedConfig,
@@ -28,6 +29,21 @@ export type {
   TenantCredentialsFeedConfig,
   TenantEventsFeedConfig,
 } from './feed-config.ts'
+
+/** What bounds a process, whatever the limits of its accounts. */
+export interface PollLimits {
+  /** How often it reads its feeds in a second, all together. */
+  pollsPerSecond: number
+}
+
+export const pollLimits = section(
+  {
+    polls: positiveNumber(
+      'How often a process looks for something new in a second, over all its feeds.',
+    ).prefault(100),
+  },
+  { describe: 'What a process may do, whatever the limits of its accounts.' },
+).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
 
 /** One feed of the file; its name is the key it stands under, its account may be left open. */
 export const feedConfig = byType(

@@ -28,6 +28,7 @@ import {
   halveShare,
   newPlace,
   notePage,
+  pollFloor,
   shareAt,
   type Candidate,
   type FeedPlace,
@@ -51,6 +52,8 @@ export interface LaneOptions {
   feeds: readonly PolledFeed[]
   /** The lane of a feed, as far as its organization is known by now. */
   laneOf: (feed: PolledFeed) => LaneLimit
+  /** The process reads its feeds at most so many times a second, whatever their limits. */
+  pollsPerSecond: number
   /** Grows whenever an organization becomes known. */
   lanesVersion: () => number
   poller: Poller
@@ -78,8 +81,6 @@ export interface LaneReader {
   abort(): Promise<void>
 }
 
-/** A process sends at most so many requests a second for its feeds, whatever their limits. */
-const pollsPerSecond = 100
 /** No process holds on to what it knows for longer, ms. */
 const saveEveryMs = 5_000
 /** How long nobody looks at a lane that has nothing to read, ms: a feed may have come to it. */
@@ -138,7 +139,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     places: new Map(),
     runs: new Map(),
     held: new Map(),
-    floorMs: Math.max(timings.pollFloorMs, (feeds.length / pollsPerSecond) * 1000),
+    floorMs: pollFloor(feeds.length, options.pollsPerSecond, timings.pollFloorMs),
     sayWaiting: createWaitingWords(logger),
   }
   return {

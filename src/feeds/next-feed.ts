@@ -16,6 +16,8 @@
  * Feeds of which every poll costs quota keep their interval (`everyMs`) and go first when it has passed.
  */
 
+import { defaultTimings } from '../runtime/timings.ts'
+
 /** A feed as the rule sees its configuration. */
 export interface RuledFeed {
   id: string
@@ -81,6 +83,18 @@ export type Choice =
   | { feed: string; why: 'overdue' | 'more' | 'rate' }
   /** Nothing is to be read before, ms. */
   | { atMs: number }
+
+/**
+ * The floor of a process, ms: with so many feeds it sends at most `pollsPerSecond` requests a second for what is
+ * new. `leastMs`: no floor is lower.
+ */
+export function pollFloor(
+  feeds: number,
+  pollsPerSecond: number,
+  leastMs = defaultTimings.pollFloorMs,
+): number {
+  return Math.max(leastMs, (feeds / pollsPerSecond) * 1000)
+}
 
 /** Of the mean interval: no feed is read less often than that. */
 const ceilingFactor = 1.5

@@ -21,10 +21,11 @@ interface Scene {
   config: [string, string]
 }
 
-async function aScene(): Promise<Scene> {
+async function aScene({ top = '' } = {}): Promise<Scene> {
   const prefix = `feeds${(prefixes += 1)}`
   const keys = createKeys(prefix)
   const text = `redis: { url: "${tests.server.url}", prefix: ${prefix} }
+${top}
 accounts:
   main: { base_url: "http://127.0.0.1:9", api_key: fw_key }
   second: { base_url: "http://127.0.0.1:9", api_key: fw_key }
@@ -270,6 +271,22 @@ test('feeds list --why tells which feed is read next, and why the others are not
   expect(leaks?.polling['why']).toMatch(/^left alone for (4 min 5\d s|5 min): rate_limited$/)
   const plain = await tocsin('feeds', 'list', '--output=json', ...config)
   expect(plain.out).not.toContain('polling')
+})
+
+test('feeds list --why says of no feed that it is next before limits.polls lets the daemon read it', async () => {
+  const { keys, config } = await aScene({ top: 'limits: { polls: 0.1 }' })
+  const lane = { organization: laneOfTest(), tier: 'search' as const }
+  const nowMs = Date.now()
+  const readMs = { readAtMs: nowMs - 12_000, askedAtMs: nowMs - 12_000 }
+  const places = new Map([
+    ['main/brand', { ...newPlace(), ...readMs }],
+    ['main/leaks', { ...newPlace(), ...readMs }],
+  ])
+  const { state } = newLane(nowMs)
+  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
+  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
+  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
+  expect(brand?.polling).toMatchObject({ is_next: false })
 })
 
 /** Of accounts whose organization nobody knows, the lane is that of their server. */

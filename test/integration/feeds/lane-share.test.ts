@@ -90,12 +90,23 @@ function laneOf({ account }: Pick<PolledFeed, 'account'>): LaneLimit {
 
 function readerOf(
   feeds: PolledFeed[],
-  { clock, keys, service }: { clock: Clock; keys: Keys; service: ReturnType<typeof aService> },
+  {
+    clock,
+    keys,
+    service,
+    pollsPerSecond = 100,
+  }: {
+    clock: Clock
+    keys: Keys
+    service: ReturnType<typeof aService>
+    pollsPerSecond?: number
+  },
 ): LaneReader {
   return createLaneReader({
     feeds,
     poller: service,
     laneOf,
+    pollsPerSecond,
     lanesVersion: () => 0,
     generation: () => 1,
     redis: tests.redis,
@@ -150,6 +161,16 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   expect(service.requests.length).toBeLessThanOrEqual(0.7 * 3_600 + 2)
   expect(service.requests.length).toBeGreaterThan(0.9 * 0.7 * 3_600)
   expect(tails.length).toBeGreaterThan(600) // every 5 s, but for the slots that it waits for
+}, 60_000)
+
+test('a process reads all its feeds together so often as it may, whatever their limits allow', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
+  const feeds = [...feedsOf('small', 1), ...feedsOf('large', 3)]
+  const reader = readerOf(feeds, { clock, keys: tests.keys(), service, pollsPerSecond: 0.2 })
+  await run(readFor(reader, clock, hourMs))
+  expect(service.requests.length).toBeLessThanOrEqual(0.2 * 3_600 + feeds.length)
+  expect(service.requests.length).toBeGreaterThan(0.9 * 0.2 * 3_600)
 }, 60_000)
 
 test('rescans are looked for when they are due, not before, and the next replica knows when', async () => {

@@ -57,6 +57,7 @@ async function start(
     feeds,
     poller,
     laneOf: ({ account }) => laneNamed(account),
+    pollsPerSecond: 100,
     lanesVersion: () => 0,
     generation: () => 1,
     isActive: () => true,
