@@ -65,7 +65,7 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
   if (options.ledger) return printAudit(context, options, await ledgerAlone(context, config, hash))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
-  const destinations = await destinationsBySink(config)
+  const destinations = destinationsBySink(config)
   const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
   const found = await withLedger(config, async (ledger) => ({
     reports: await withService(config, ledger, async (service, shared) => {

@@ -22,7 +22,7 @@ export async function listLetters(context: Context, options: ListOptions): Promi
   const { total, letters } = await withLedger(config, async (ledger) =>
     readPage(await drawersOf(ledger, config, options.sink), options),
   )
-  const labels = await destinationLabels(config)
+  const labels = destinationLabels(config)
   const { page, limit } = options
   print(context, options, {
     json: { total, page, limit, letters: letters.map((letter) => letterJson(letter, labels)) },
@@ -93,7 +93,7 @@ export async function showLetter(
     const book = ledger.books.find(({ account }) => account === found.record.account)
     return { letter: found, payload: book && (await readPayload(book, found.record.recordId)) }
   })
-  const labels = await destinationLabels(config)
+  const labels = destinationLabels(config)
   const message = payload && aboutEvent(config, letter.record, payload, letter.item.routes)
   print(context, options, {
     json: {

@@ -41,7 +41,11 @@ export function deliveriesCommand(context: Context): Command {
 async function resendDeliveries(context: Context, options: ResendOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { name } = findNamed(config.sinks, options.sink, 'sink')
-  const known = new Set((await destinationsBySink(config)).get(name)?.map(({ id }) => id))
+  const known = new Set(
+    destinationsBySink(config)
+      .get(name)
+      ?.map(({ id }) => id),
+  )
   const batchWaitMs = batchWaitOf(config, name)
   const by = `resent by ${operatorName(context, options) ?? 'an operator'}`
   const { counts, gone } = await withLedger(config, async (ledger) => {

@@ -67,7 +67,7 @@ async function explain(context: Context, given: string, options: ExplainOptions)
     const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
     return (await Promise.all(asked.map((book) => findOut(config, book, uid)))).filter(isKnown)
   })
-  const labels = await destinationLabels(config)
+  const labels = destinationLabels(config)
   print(context, options, {
     json: known.map((one) => knownJson(one, uid, labels)),
     lines: () =>
@@ -136,7 +136,7 @@ async function explainDelivery(
     context.terminal.progress('')
     return events.toSorted((a, b) => severityRank(b.item.severity) - severityRank(a.item.severity))
   })
-  const labels = await destinationLabels(config)
+  const labels = destinationLabels(config)
   print(context, options, {
     json: found.map(({ record, about }) => ({
       delivery: id,

@@ -43,7 +43,7 @@ export async function explainRoutes(
     uid === undefined
       ? await askedByFile(context, config, options)
       : await askedByUid(config, refang(uid.trim()), options)
-  const destinations = await destinationsBySink(config)
+  const destinations = destinationsBySink(config)
   const known = await knownSilences(config)
   const { nowMs } = asked
   const ways = asked.inputs.map((input) => wayOf(config, destinations, { input, nowMs, known }))

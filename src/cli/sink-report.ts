@@ -27,7 +27,7 @@ export async function reportSinks(ledger: OpenLedger, config: Config): Promise<S
   const nowMs = await redisNow(ledger)
   const pending = await pendingBySink(ledger)
   const circuit = createCircuit(redis, keys, addressPrints(config, ledger.books))
-  const destinations = [...(await destinationsBySink(config))]
+  const destinations = [...destinationsBySink(config)]
   const collecting = collectingSinks(
     { config },
     new Map(destinations.map(([name, of]) => [name, { destinations: of }])),

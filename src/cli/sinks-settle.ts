@@ -141,7 +141,7 @@ async function targetsIn(
   config: Config,
   { from, to }: { from: string; to: string },
 ): Promise<(severity: BookedItem['item']['severity']) => MoveTarget[]> {
-  const destinations = await destinationsBySink(config)
+  const destinations = destinationsBySink(config)
   const own = destinations.get(to) ?? []
   const collecting = collectingSinks({ config }, new Map([[to, { destinations: own }]])).get(to)
   const batchWaitMs = batchWaitOf(config, to)

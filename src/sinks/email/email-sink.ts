@@ -5,9 +5,10 @@
  */
 import { signalWithin, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
-import { SinkError, type Delivery, type Destination, type Receipt, type Sink } from '../sink.ts'
+import { destinationsOf } from '../destinations.ts'
+import { SinkError, type Delivery, type Receipt, type Sink } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
-import { composeMail, recipientHash } from './mail.ts'
+import { composeMail } from './mail.ts'
 import { answerTimeoutMs, createSmtpPool, maxConnections, setUpTimeoutMs } from './smtp-pool.ts'
 
 export interface EmailEnvironment {
@@ -61,13 +62,4 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
       return Promise.resolve()
     },
   }
-}
-
-/** One per recipient; an address that differs only by case is the same recipient. */
-function destinationsOf({ name, to }: EmailConfig): Destination[] {
-  const byId = to.map((address): [string, Destination] => {
-    const id = `${name}:${recipientHash(address)}`
-    return [id, { id, label: address }]
-  })
-  return [...new Map(byId).values()]
 }

@@ -1,7 +1,7 @@
 /** One mail for one recipient, whole but for the sending: headers, threading, both parts. */
 import { domainToASCII } from 'node:url'
-import { createHash } from 'node:crypto'
 import type { SendMailOptions } from 'nodemailer'
+import { recipientHash } from '../destinations.ts'
 import type { Attachment, Delivery } from '../sink.ts'
 import { mailContent } from './mail-content.ts'
 
@@ -54,11 +54,6 @@ function literal(subject: string): string {
 
 function attached({ fileName, contentType, content }: Attachment): MailAttachment {
   return { filename: fileName, contentType, content: Buffer.from(content) }
-}
-
-/** 16 hex digits that stand for an address in ids; the same whatever its case. */
-export function recipientHash(address: string): string {
-  return createHash('sha256').update(address.toLowerCase()).digest('hex').slice(0, 16)
 }
 
 interface Sender {

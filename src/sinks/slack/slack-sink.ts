@@ -4,6 +4,7 @@
  */
 import { signalWithin, type Clock } from '../../runtime/clock.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { destinationsOf } from '../destinations.ts'
 import type { Delivery, Receipt, Sink, SinkError } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
 import { postToSlack } from './slack-client.ts'
@@ -46,7 +47,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
   return {
     name,
     type: 'slack',
-    destinations: [{ id: name, label: name }],
+    destinations: destinationsOf(config),
     limitPerSecond,
     reveals: config.reveal,
     concurrency: 1,

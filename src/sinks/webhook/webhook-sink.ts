@@ -7,6 +7,7 @@ import type { LookupFunction } from 'node:net'
 import { signalWithin, type Clock } from '../../runtime/clock.ts'
 import { messageOf } from '../../runtime/errors.ts'
 import type { Logger } from '../../runtime/logger.ts'
+import { destinationsOf } from '../destinations.ts'
 import { SinkError, type Delivery, type SendOptions, type Receipt, type Sink } from '../sink.ts'
 import { measureMember, renderBody } from './body.ts'
 import { errorOfAnswer } from './classify.ts'
@@ -65,7 +66,7 @@ export function createWebhookSink(
   return {
     name: config.name,
     type: 'webhook',
-    destinations: [{ id: config.name, label: config.name }],
+    destinations: destinationsOf(config),
     batch: config.batch,
     limitPerSecond: config.limitPerSecond,
     reveals: config.reveal,

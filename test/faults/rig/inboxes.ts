@@ -1,5 +1,5 @@
 import type { Received } from '../../../src/sandbox/catchers/received.ts'
-import { recipientHash } from '../../../src/sinks/email/mail.ts'
+import { recipientHash } from '../../../src/sinks/destinations.ts'
 import type { Inbox } from './accountant.ts'
 import type { Stage } from './stage.ts'
 

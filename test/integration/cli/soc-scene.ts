@@ -36,7 +36,7 @@ export async function aSocScene(
   const text = change(configText(tests.server.url, prefix))
   const { config: parsed } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
   const [book, second] = [await tests.book({ keys }), await tests.book({ keys, account: 'second' })]
-  const place = await placer(parsed)
+  const place = placer(parsed)
   return {
     keys,
     book,
@@ -56,10 +56,8 @@ export async function aSocScene(
   }
 }
 
-async function placer(
-  config: Config,
-): Promise<(event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent> {
-  const destinations = await destinationsBySink(config)
+function placer(config: Config): (event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent {
+  const destinations = destinationsBySink(config)
   const collecting = collectingSinks(
     { config },
     new Map([...destinations].map(([name, of]) => [name, { destinations: of }])),

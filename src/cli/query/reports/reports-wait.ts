@@ -115,7 +115,7 @@ async function send(
   )
   const severity = feed?.type === 'reports' ? feed.severity : 'info'
   const event = parseReport({ requestId, outcome: 'completed', report }, severity)
-  const destinations = await destinationsBySink(config)
+  const destinations = destinationsBySink(config)
   const tell = createTeller({
     book: bookOf(ledger, client.account.name),
     destinationsOf: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
