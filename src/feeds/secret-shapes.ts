@@ -12,214 +12,144 @@ export interface Span {
   hidden?: boolean
 }
 
-interface Shape {
-  name: string
-  /** Anchored by `combined`: no letter or digit stands before it. */
-  pattern: string
-  source: string
-}
-
 const word = '[A-Za-z0-9]'
 const wordy = String.raw`[\w-]`
 
-const secretShapes: readonly Shape[] = [
-  {
-    name: 'AWS access key id',
-    pattern: '(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12,}',
-    source: 'AWS IAM, unique identifiers',
-  },
-  { name: 'AWS Bedrock key', pattern: 'ABSK[A-Za-z0-9+/]{40,}=*', source: 'gitleaks' },
-  { name: 'GitHub token', pattern: `gh[pousr]_${word}{12,}`, source: 'GitHub, token formats' },
-  {
-    name: 'GitHub fine-grained token',
-    pattern: String.raw`github_pat_\w{12,}`,
-    source: 'GitHub, token formats',
-  },
-  {
-    name: 'GitLab token',
-    pattern: `gl(?:pat|dt|ptt|rt|cbt|ft|imt|agent|oas|soat|ffct)-${wordy}{12,}(?:\\.${wordy}+)*`,
-    source: 'GitLab, token prefixes',
-  },
-  {
-    name: 'GitLab runner registration',
-    pattern: `GR1348941${wordy}{12,}`,
-    source: 'GitLab, token prefixes',
-  },
-  {
-    name: 'Slack token',
-    pattern: 'xox[abeoprs](?:\\.xox[bp])?-[A-Za-z0-9-]{10,}',
-    source: 'Slack, token types',
-  },
-  {
-    name: 'Slack app token',
-    pattern: String.raw`xapp-\d-[A-Za-z0-9-]{10,}`,
-    source: 'Slack, token types',
-  },
-  {
-    name: 'Stripe key',
-    pattern: `(?:(?:sk|rk)_(?:live|test|prod)_|whsec_)${word}{12,}`,
-    source: 'Stripe, API keys',
-  },
-  { name: 'Google API key', pattern: `AIza${wordy}{20,}`, source: 'Google Cloud, API keys' },
-  {
-    name: 'Google OAuth token',
-    pattern: String.raw`ya29\.[\w-]{20,}`,
-    source: 'Google Identity, access tokens',
-  },
-  { name: 'Google OAuth client secret', pattern: `GOCSPX-${wordy}{12,}`, source: 'trufflehog' },
-  { name: 'npm token', pattern: `npm_${word}{16,}`, source: 'npm, access tokens' },
-  { name: 'PyPI token', pattern: `pypi-${wordy}{30,}`, source: 'PyPI, API tokens' },
-  { name: 'RubyGems key', pattern: 'rubygems_[a-f0-9]{20,}', source: 'RubyGems, API keys' },
-  {
-    name: 'Docker token',
-    pattern: `dckr_(?:pat|oat)_${wordy}{12,}`,
-    source: 'Docker Hub, access tokens',
-  },
-  {
-    name: 'OpenAI key',
-    pattern: `sk-(?=[\\w-]{0,40}\\d)(?:proj-|svcacct-|admin-|ant-[a-z0-9]+-|or-v1-)?${wordy}{20,}`,
-    source: 'gitleaks',
-  },
-  {
-    name: 'Hugging Face token',
-    pattern: `(?:hf|api_org)_${word}{20,}`,
-    source: 'Hugging Face, user access tokens',
-  },
-  { name: 'Perplexity key', pattern: `pplx-${word}{20,}`, source: 'gitleaks' },
-  { name: 'Groq key', pattern: `gsk_${word}{20,}`, source: 'trufflehog' },
-  { name: 'Twilio key', pattern: 'SK[0-9a-f]{32}', source: 'Twilio, API keys' },
-  {
-    name: 'SendGrid key',
-    pattern: String.raw`SG\.[\w-]{12,}(?:\.[\w-]+)?`,
-    source: 'SendGrid, API keys',
-  },
-  { name: 'Mailgun key', pattern: '(?:key|pubkey)-[0-9a-f]{32}', source: 'gitleaks' },
-  { name: 'Mailchimp key', pattern: String.raw`[0-9a-f]{32}-us\d{1,2}(?!\w)`, source: 'gitleaks' },
-  { name: 'Brevo key', pattern: `xkeysib-[a-f0-9]{20,}(?:-${word}+)?`, source: 'gitleaks' },
-  {
-    name: 'Square token',
-    pattern: `(?:EAAA|sq0(?:atp|csp|idp)-)${wordy}{22,}`,
-    source: 'gitleaks',
-  },
-  {
-    name: 'Shopify token',
-    pattern: 'shp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}',
-    source: 'Shopify, access tokens',
-  },
-  {
-    name: 'DigitalOcean token',
-    pattern: 'do[opr]_v1_[a-f0-9]{20,}',
-    source: 'DigitalOcean, API tokens',
-  },
-  { name: 'Databricks token', pattern: String.raw`dapi[a-f0-9]{32}(?:-\d)?`, source: 'gitleaks' },
-  {
-    name: 'Grafana token',
-    pattern: 'gl(?:c|sa)_[A-Za-z0-9+/_]{20,}=*',
-    source: 'Grafana, service accounts',
-  },
-  {
-    name: 'HashiCorp Vault token',
-    pattern: String.raw`hv[sbr]\.[\w-]{20,}`,
-    source: 'Vault, tokens',
-  },
-  {
-    name: 'Terraform token',
-    pattern: String.raw`[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{20,}`,
-    source: 'gitleaks',
-  },
-  {
-    name: 'Doppler token',
-    pattern: String.raw`dp\.[a-z]{2,5}\.[A-Za-z0-9]{20,}`,
-    source: 'gitleaks',
-  },
-  {
-    name: 'Dynatrace token',
-    pattern: String.raw`dt0[a-z]\d\d\.[A-Z0-9]{24}(?:\.[A-Z0-9]+)?`,
-    source: 'Dynatrace, token format',
-  },
-  { name: 'Postman key', pattern: 'PMAK-[a-f0-9]{20,}(?:-[a-f0-9]+)?', source: 'gitleaks' },
-  { name: 'Linear key', pattern: `lin_(?:api|oauth)_${word}{16,}`, source: 'gitleaks' },
-  { name: 'Notion token', pattern: `(?:ntn|secret)_${word}{40,}`, source: 'Notion, authorization' },
-  { name: 'Pulumi token', pattern: 'pul-[a-f0-9]{20,}', source: 'gitleaks' },
-  {
-    name: 'PlanetScale secret',
-    pattern: String.raw`pscale_(?:tkn|oauth|pw)_[\w=.-]{16,}`,
-    source: 'gitleaks',
-  },
-  {
-    name: 'Supabase token',
-    pattern: 'sb[ps]_(?:secret_)?[A-Za-z0-9_]{20,}',
-    source: 'Supabase, API keys',
-  },
-  { name: 'Sentry token', pattern: String.raw`sntry[su]_[\w+/=]{20,}`, source: 'gitleaks' },
-  { name: 'New Relic key', pattern: 'NRAK-[A-Z0-9]{20,}', source: 'New Relic, API keys' },
-  { name: 'Airtable token', pattern: `pat${word}{14}\\.[a-f0-9]{20,}`, source: 'gitleaks' },
-  { name: 'Atlassian token', pattern: 'ATATT3[A-Za-z0-9_=-]{20,}', source: 'trufflehog' },
-  { name: 'Heroku key', pattern: `HRKU-${wordy}{20,}`, source: 'Heroku, token format' },
-  { name: 'Facebook token', pattern: `EAA[CM]${word}{40,}`, source: 'gitleaks' },
-  { name: 'Alibaba key id', pattern: 'LTAI[A-Za-z0-9]{16,}', source: 'gitleaks' },
-  { name: '1Password token', pattern: 'ops_eyJ[A-Za-z0-9+/]{20,}=*', source: 'gitleaks' },
-  {
-    name: '1Password secret key',
-    pattern: 'A3-[A-Z0-9]{6}-[A-Z0-9]{5,11}(?:-[A-Z0-9]{5}){2,4}',
-    source: '1Password, Secret Key',
-  },
-  { name: 'age key', pattern: 'AGE-SECRET-KEY-1[0-9A-Z]{20,}', source: 'age, format' },
-  { name: 'Artifactory key', pattern: `(?:AKCp|cmVmd)${word}{40,}`, source: 'gitleaks' },
-  { name: 'NuGet key', pattern: 'oy2[a-z0-9]{43}', source: 'trufflehog' },
-  { name: 'OpenShift token', pattern: `sha256~${wordy}{20,}`, source: 'gitleaks' },
-  {
-    name: 'Azure client secret',
-    pattern: String.raw`[\w~.-]{3}\dQ~[\w~.-]{20,}`,
-    source: 'gitleaks',
-  },
-  { name: 'Telegram bot token', pattern: `\\d{8,10}:AA${wordy}{30,}`, source: 'Telegram, Bot API' },
-  {
-    name: 'Discord token',
-    pattern: `[MNO][A-Za-z0-9_-]{23,27}\\.${wordy}{6}\\.${wordy}{27,}`,
-    source: 'trufflehog',
-  },
-  {
-    name: 'JSON Web Token',
-    pattern: `eyJ[A-Za-z0-9_-]{14,}(?:\\.[A-Za-z0-9_-]*){0,4}`,
-    source: 'RFC 7519; base64url of {"',
-  },
-  { name: 'extended private key', pattern: '[xyzt]prv[1-9A-HJ-NP-Za-km-z]{60,}', source: 'BIP 32' },
-  {
-    name: 'hash of crypt(3)',
-    pattern: String.raw`\$(?:2[abxy]?|[156y]|argon2(?:id?|d)|apr1|P|H|sha1|md5|scrypt|pbkdf2[-\w]*)\$[^\s:,;"'|<>]{8,}`,
-    source: 'crypt(5), PHC string format',
-  },
-  {
-    name: 'hash of Django',
-    pattern: String.raw`(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[^\s:;"'|<>]{16,}`,
-    source: 'Django, password storage',
-  },
-  {
-    name: 'hash of LDAP',
-    pattern: String.raw`\{(?:S?SHA(?:\d{3})?|S?MD5|CRYPT)\}[A-Za-z0-9+/=$.]{16,}`,
-    source: 'RFC 2307',
-  },
-  {
-    name: 'answer of NTLM',
-    pattern: '(?<=:)[0-9a-fA-F]{16}:[0-9a-fA-F]{32}:[0-9a-fA-F]{8,}',
-    source: 'NetNTLMv2, hashcat mode 5600',
-  },
-  {
-    name: 'hashes of Windows',
-    pattern: '(?<=:)[0-9a-fA-F]{32}:[0-9a-fA-F]{32}(?=:)',
-    source: 'pwdump format',
-  },
+/** Anchored by `combined`: no letter or digit stands before one. Each with its source. */
+const secretShapes: readonly string[] = [
+  // AWS access key id: AWS IAM, unique identifiers
+  '(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12,}',
+  // AWS Bedrock key: gitleaks
+  'ABSK[A-Za-z0-9+/]{40,}=*',
+  // GitHub token: GitHub, token formats
+  `gh[pousr]_${word}{12,}`,
+  // GitHub fine-grained token: GitHub, token formats
+  String.raw`github_pat_\w{12,}`,
+  // GitLab token: GitLab, token prefixes
+  `gl(?:pat|dt|ptt|rt|cbt|ft|imt|agent|oas|soat|ffct)-${wordy}{12,}(?:\\.${wordy}+)*`,
+  // GitLab runner registration: GitLab, token prefixes
+  `GR1348941${wordy}{12,}`,
+  // Slack token: Slack, token types
+  'xox[abeoprs](?:\\.xox[bp])?-[A-Za-z0-9-]{10,}',
+  // Slack app token: Slack, token types
+  String.raw`xapp-\d-[A-Za-z0-9-]{10,}`,
+  // Stripe key: Stripe, API keys
+  `(?:(?:sk|rk)_(?:live|test|prod)_|whsec_)${word}{12,}`,
+  // Google API key: Google Cloud, API keys
+  `AIza${wordy}{20,}`,
+  // Google OAuth token: Google Identity, access tokens
+  String.raw`ya29\.[\w-]{20,}`,
+  // Google OAuth client secret: trufflehog
+  `GOCSPX-${wordy}{12,}`,
+  // npm token: npm, access tokens
+  `npm_${word}{16,}`,
+  // PyPI token: PyPI, API tokens
+  `pypi-${wordy}{30,}`,
+  // RubyGems key: RubyGems, API keys
+  'rubygems_[a-f0-9]{20,}',
+  // Docker token: Docker Hub, access tokens
+  `dckr_(?:pat|oat)_${wordy}{12,}`,
+  // OpenAI key: gitleaks
+  `sk-(?=[\\w-]{0,40}\\d)(?:proj-|svcacct-|admin-|ant-[a-z0-9]+-|or-v1-)?${wordy}{20,}`,
+  // Hugging Face token: Hugging Face, user access tokens
+  `(?:hf|api_org)_${word}{20,}`,
+  // Perplexity key: gitleaks
+  `pplx-${word}{20,}`,
+  // Groq key: trufflehog
+  `gsk_${word}{20,}`,
+  // Twilio key: Twilio, API keys
+  'SK[0-9a-f]{32}',
+  // SendGrid key: SendGrid, API keys
+  String.raw`SG\.[\w-]{12,}(?:\.[\w-]+)?`,
+  // Mailgun key: gitleaks
+  '(?:key|pubkey)-[0-9a-f]{32}',
+  // Mailchimp key: gitleaks
+  String.raw`[0-9a-f]{32}-us\d{1,2}(?!\w)`,
+  // Brevo key: gitleaks
+  `xkeysib-[a-f0-9]{20,}(?:-${word}+)?`,
+  // Square token: gitleaks
+  `(?:EAAA|sq0(?:atp|csp|idp)-)${wordy}{22,}`,
+  // Shopify token: Shopify, access tokens
+  'shp(?:at|ca|pa|ss)_[a-fA-F0-9]{16,}',
+  // DigitalOcean token: DigitalOcean, API tokens
+  'do[opr]_v1_[a-f0-9]{20,}',
+  // Databricks token: gitleaks
+  String.raw`dapi[a-f0-9]{32}(?:-\d)?`,
+  // Grafana token: Grafana, service accounts
+  'gl(?:c|sa)_[A-Za-z0-9+/_]{20,}=*',
+  // HashiCorp Vault token: Vault, tokens
+  String.raw`hv[sbr]\.[\w-]{20,}`,
+  // Terraform token: gitleaks
+  String.raw`[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{20,}`,
+  // Doppler token: gitleaks
+  String.raw`dp\.[a-z]{2,5}\.[A-Za-z0-9]{20,}`,
+  // Dynatrace token: Dynatrace, token format
+  String.raw`dt0[a-z]\d\d\.[A-Z0-9]{24}(?:\.[A-Z0-9]+)?`,
+  // Postman key: gitleaks
+  'PMAK-[a-f0-9]{20,}(?:-[a-f0-9]+)?',
+  // Linear key: gitleaks
+  `lin_(?:api|oauth)_${word}{16,}`,
+  // Notion token: Notion, authorization
+  `(?:ntn|secret)_${word}{40,}`,
+  // Pulumi token: gitleaks
+  'pul-[a-f0-9]{20,}',
+  // PlanetScale secret: gitleaks
+  String.raw`pscale_(?:tkn|oauth|pw)_[\w=.-]{16,}`,
+  // Supabase token: Supabase, API keys
+  'sb[ps]_(?:secret_)?[A-Za-z0-9_]{20,}',
+  // Sentry token: gitleaks
+  String.raw`sntry[su]_[\w+/=]{20,}`,
+  // New Relic key: New Relic, API keys
+  'NRAK-[A-Z0-9]{20,}',
+  // Airtable token: gitleaks
+  `pat${word}{14}\\.[a-f0-9]{20,}`,
+  // Atlassian token: trufflehog
+  'ATATT3[A-Za-z0-9_=-]{20,}',
+  // Heroku key: Heroku, token format
+  `HRKU-${wordy}{20,}`,
+  // Facebook token: gitleaks
+  `EAA[CM]${word}{40,}`,
+  // Alibaba key id: gitleaks
+  'LTAI[A-Za-z0-9]{16,}',
+  // 1Password token: gitleaks
+  'ops_eyJ[A-Za-z0-9+/]{20,}=*',
+  // 1Password secret key: 1Password, Secret Key
+  'A3-[A-Z0-9]{6}-[A-Z0-9]{5,11}(?:-[A-Z0-9]{5}){2,4}',
+  // age key: age, format
+  'AGE-SECRET-KEY-1[0-9A-Z]{20,}',
+  // Artifactory key: gitleaks
+  `(?:AKCp|cmVmd)${word}{40,}`,
+  // NuGet key: trufflehog
+  'oy2[a-z0-9]{43}',
+  // OpenShift token: gitleaks
+  `sha256~${wordy}{20,}`,
+  // Azure client secret: gitleaks
+  String.raw`[\w~.-]{3}\dQ~[\w~.-]{20,}`,
+  // Telegram bot token: Telegram, Bot API
+  `\\d{8,10}:AA${wordy}{30,}`,
+  // Discord token: trufflehog
+  `[MNO][A-Za-z0-9_-]{23,27}\\.${wordy}{6}\\.${wordy}{27,}`,
+  // JSON Web Token: RFC 7519; base64url of {"
+  `eyJ[A-Za-z0-9_-]{14,}(?:\\.[A-Za-z0-9_-]*){0,4}`,
+  // extended private key: BIP 32
+  '[xyzt]prv[1-9A-HJ-NP-Za-km-z]{60,}',
+  // hash of crypt(3): crypt(5), PHC string format
+  String.raw`\$(?:2[abxy]?|[156y]|argon2(?:id?|d)|apr1|P|H|sha1|md5|scrypt|pbkdf2[-\w]*)\$[^\s:,;"'|<>]{8,}`,
+  // hash of Django: Django, password storage
+  String.raw`(?:pbkdf2_sha\d+|bcrypt_sha256|argon2|scrypt)\$[^\s:;"'|<>]{16,}`,
+  // hash of LDAP: RFC 2307
+  String.raw`\{(?:S?SHA(?:\d{3})?|S?MD5|CRYPT)\}[A-Za-z0-9+/=$.]{16,}`,
+  // answer of NTLM: NetNTLMv2, hashcat mode 5600
+  '(?<=:)[0-9a-fA-F]{16}:[0-9a-fA-F]{32}:[0-9a-fA-F]{8,}',
+  // hashes of Windows: pwdump format
+  '(?<=:)[0-9a-fA-F]{32}:[0-9a-fA-F]{32}(?=:)',
 ]
 
 /** Webhook addresses whose path is the key; the host stays. */
 const secretPaths =
   /(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|\.webhook\.office\.com\/webhookb2\/|api\.telegram\.org\/bot)[^\s"'<>\\]{8,300}/gu
 
-const combined = new RegExp(
-  `(?<![A-Za-z0-9])(?:${secretShapes.map(({ pattern }) => pattern).join('|')})`,
-  'gu',
-)
+const combined = new RegExp(`(?<![A-Za-z0-9])(?:${secretShapes.join('|')})`, 'gu')
 
 /** A number of a payment card before its expiry and code. */
 const cardDump = /(?<![\d.])(\d{13,19})([|:;,/ ]\d{1,2}[|:;,/ ]\d{2,4}[|:;,/ ])(\d{3,4})(?!\d)/gu
@@ -299,7 +229,7 @@ function headlessSpan(text: string, end: number): Span[] {
     if (!base64Line.test(line.trim())) break
     from -= line.length + 1
   }
-  return [{ from: Math.max(from, 0), to: end, hidden: true }]
+  return [{ from, to: end, hidden: true }]
 }
 
 function puttySpans(text: string): Span[] {

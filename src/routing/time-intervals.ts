@@ -8,6 +8,7 @@ import { named, section } from '../runtime/config-section.ts'
 import { timeZone } from '../runtime/config-time-zone.ts'
 import { readingAt, startOfDay, whenItShows } from '../runtime/time-zone.ts'
 import {
+  dayOfMonth,
   daysOfMonth,
   months,
   times,
@@ -133,10 +134,9 @@ function isIn(ranges: Range[] | undefined, value: number): boolean {
 function isDayOfMonth(ranges: Range[] | undefined, date: Date): boolean {
   if (!ranges) return true
   const length = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
-  const fromStart = (day: number): number => (day < 0 ? length + 1 + day : day)
   const inThisMonth = ranges.map(({ begin, end }) => ({
-    begin: fromStart(begin),
-    end: fromStart(end),
+    begin: dayOfMonth(begin, length),
+    end: dayOfMonth(end, length),
   }))
   return isIn(inThisMonth, date.getUTCDate())
 }
@@ -154,11 +154,10 @@ function uselessness(interval: TimeInterval): Refusal | undefined {
 
 /** Over a hundred years: every date falls on every day of the week in these. */
 function daysCovered(interval: TimeInterval): 'every' | 'some' | 'none' {
-  const first = Date.UTC(2000, 0, 1)
-  const firsts = (interval.years ?? []).map(({ begin }) => Date.UTC(begin, 0, 1))
   let hit = false
   let miss = false
-  for (const start of [first, ...firsts]) {
+  for (const { begin } of interval.years ?? [{ begin: 2000 }]) {
+    const start = Date.UTC(begin, 0, 1)
     const end = start + 36_525 * dayMs
     for (let day = start; day < end && !(hit && miss); day += dayMs) {
       if (isOnDay(interval, day)) hit = true

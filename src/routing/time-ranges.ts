@@ -125,21 +125,26 @@ export const daysOfMonth = ranges({
 
 /** As Alertmanager: refused is what would end before it begins in a month of 28 days. */
 function neverInOrder({ begin, end }: Range): Refusal | undefined {
-  if (begin < 0 && end > 0) {
+  if (isFromEnd(begin) && !isFromEnd(end)) {
     return refusal(
       'begins at the end of a month and ends in the next',
       "write two ranges, such as '-3:-1' and '1:5'",
     )
   }
-  const inOrder = !endsBeforeItBegins({ begin: inShortMonth(begin), end: inShortMonth(end) })
+  const inOrder = !endsBeforeItBegins({ begin: dayOfMonth(begin, 28), end: dayOfMonth(end, 28) })
   if (inOrder) return undefined
-  return end < 0 && begin > 0
+  return isFromEnd(end) && !isFromEnd(begin)
     ? refusal('ends before it begins in a month of 28 days', "count both ends alike, as in '-3:-1'")
     : refusal('ends before it begins', "write two ranges, such as '20:-1' and '1:10'")
 }
 
-function inShortMonth(day: number): number {
-  return day < 0 ? 28 + 1 + day : day
+/** From 1; of a month of so many days, 0 and less where it has no such day. */
+export function dayOfMonth(day: number, length: number): number {
+  return isFromEnd(day) ? length + 1 + day : day
+}
+
+function isFromEnd(day: number): boolean {
+  return day < 0
 }
 
 function numberWithin(input: string, least: number, most: number): number | undefined {

@@ -84,4 +84,6 @@ test('words behind hundreds of characters that nobody sees are read, and a cut s
   expect(inertLine(`${unseen.repeat(276)}word`, 10)).toBe('word')
   expect(inertLine(`${unseen.repeat(276)}words`, 10)).toBe('word…')
   expect(inertLine(`${unseen.repeat(276)}wor😀s`, 10)).toBe('wor…') // no half of a character
+  expect(inertLine(`word${unseen.repeat(277)}`, 10)).toBe('word…')
+  expect(inertLine(`\uD83Dy${unseen.repeat(277)}😀`, 10)).toBe('\uFFFDy…') // as where it is not cut
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { severities } from '../../../src/events/severity.ts'
 import { MatcherError } from '../../../src/routing/matcher-error.ts'
-import { parseMatcher } from '../../../src/routing/matcher.ts'
+import { parseMatcher, unusualSeverity } from '../../../src/routing/matcher.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
 function matches(text: string, ...values: string[]): boolean {
@@ -212,6 +212,20 @@ describe('the order of severities', () => {
     expect(matches('severity="critical"', 'apocalyptic')).toBe(false)
     expect(matches('severity="apocalyptic"', 'apocalyptic')).toBe(true)
   })
+})
+
+test.each([
+  ['severity=hihg', true],
+  ['severity!=hihg', true],
+  ['severity=high', false],
+  ['severity=unknown', false],
+  ['severity=~hihg', false],
+  ['severity!~hihg', false],
+  ['type=hihg', false],
+])('a slip of the pen in a severity is told, and nothing else: %s', (text, isTold) => {
+  const told = unusualSeverity(parseMatcher(text))
+  expect(told?.problem).toBe(isTold ? '"hihg" is no usual severity' : undefined)
+  expect(told?.remedy).toBe(isTold ? 'did you mean "high"?' : undefined)
 })
 
 describe('patterns made to explode', () => {

@@ -118,6 +118,9 @@ describe('a new silence', () => {
     ['reason: not a short text', { reason: 'x'.repeat(501) }],
     ['severity: not one of the known words', { severity: 'hihg' }],
     ['id: not a usable id', { id: 'No Good' }],
+    ['id: not a usable id', { id: 'no good' }],
+    ['id: not a usable id', { id: '-no' }],
+    ['id: not a usable id', { id: 'n'.repeat(41) }],
   ])('is refused: %s', (mistake, overrides) => {
     expect(mistakesIn(overrides)).toEqual([mistake])
   })
@@ -131,6 +134,7 @@ describe('a new silence', () => {
 
   test('may last 30 days, and know the labels of the feeds', () => {
     expect(mistakesIn({ forMs: maxSilenceMs, matchers: ['team="brand"'] })).toEqual([])
+    expect(mistakesIn({ id: `0${'-'.repeat(39)}` })).toEqual([])
   })
 })
 
@@ -183,6 +187,17 @@ describe('a silence of the file', () => {
     }
     expect(idOf({ ...written, matchers: ['type=chat'] })).not.toBe(idOf(written))
   })
+})
+
+test('times may be written without seconds', () => {
+  const rest = { matchers: ['type=paste'], owner: 'jo', reason: 'known', severity: 'low' }
+  const times = { starts: '2026-11-21T10:00-01:00', until: '2026-11-21T12:00Z' }
+  expect(silencesConfig.parse([{ ...rest, ...times }])).toMatchObject([
+    { startsAtMs: nowMs - hourMs, endsAtMs: nowMs },
+  ])
+  const refused = (until: string) => () => silencesConfig.parse([{ ...rest, until }])
+  expect(refused('2026-11-21T12:00')).toThrow('not a time with its offset')
+  expect(refused('2026-02-30T12:00Z')).toThrow('not a time with its offset')
 })
 
 test('an owner and a reason fit into a line of a list', () => {

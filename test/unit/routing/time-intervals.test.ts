@@ -154,6 +154,11 @@ test.each([
   [{ days_of_month: ['1:-1'] }, 'always active'],
   [{ days_of_month: [29], months: ['february'], years: [2027] }, 'no day fits all of it'],
   [{ days_of_month: [29], months: ['february'], weekdays: ['monday'] }, undefined],
+  [{ days_of_month: [1], months: ['january'], years: [2150] }, undefined],
+  [{ years: [2027, 2150], months: ['may'] }, undefined],
+  [{ years: ['1970:9999'] }, 'always active'],
+  [{ months: [1.5] }, 'not a range of these'],
+  [{ months: ['1e0'] }, 'not a range of these'],
 ])('%j is meant, or refused: %s', (written, problem) => {
   const result = timeIntervalsConfig.safeParse({ quiet: [written] })
   expect(result.error?.issues[0]?.message.split('\n')[0]).toBe(problem)
