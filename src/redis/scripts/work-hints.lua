@@ -10,11 +10,12 @@
 
 local hints, changed = KEYS[1], 0
 
--- No two writes have the same value: a reader clears only what it read.
-local written = tonumber(clock[2]) % 1000
+-- Of one pair no write has the value of the one before it, nor of the 999 before that, though it be for the same
+-- millisecond: a reader clears only what it read. The last three digits count them.
 local function write(pair, at)
-  written = written + 1
-  redis.call('ZADD', hints, string.format('%.0f.%03d', math.floor(at), written % 1000), pair)
+  local known = tonumber(redis.call('ZSCORE', hints, pair) or '')
+  local count = known and math.floor((known % 1) * 1000 + 0.5) + 1 or tonumber(clock[2])
+  redis.call('ZADD', hints, string.format('%.0f.%03d', math.floor(at), count % 1000), pair)
   changed = changed + 1
 end
 
