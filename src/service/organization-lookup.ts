@@ -9,6 +9,7 @@ import type { AccountConfig } from './config.ts'
 import { createCredentials, type Credentials } from './tokens/credentials.ts'
 import type { Organizations } from './pacing/organizations.ts'
 import { ServiceError } from './service-error.ts'
+import { orGiveUp } from './transport/transport.ts'
 
 export interface OrganizationLookup {
   /** Learns what an earlier run kept; asks the service nothing. Throws ServiceError where the key cannot be read. */
@@ -25,7 +26,14 @@ export interface OrganizationLookupOptions {
   credentials: () => Credentials
   organizations: Organizations
   /** Asks the service; undefined where it does not tell. */
-  ask(signal: AbortSignal | undefined): Promise<number | undefined>
+  ask(signal: AbortSignal): Promise<number | undefined>
+}
+
+/** One look-up, for all who wait for it. */
+interface Shared {
+  end: Promise<void>
+  waiting: number
+  stopping: AbortController
 }
 
 const rememberedSeconds = 90 * 24 * 3600
@@ -49,7 +57,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
   const { account, redis, keys, clock, credentials, organizations } = options
   let learnedFor: string | undefined
   let nextTryMs = 0
-  let underWay: Promise<void> | undefined
+  let underWay: Shared | undefined
 
   function learn(fingerprint: string, organizationId: number): void {
     organizations.learn(account, organizationId)
@@ -66,7 +74,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     return kept !== null
   }
 
-  async function lookUp(signal: AbortSignal | undefined): Promise<void> {
+  async function lookUp(signal: AbortSignal): Promise<void> {
     if ((await recallKept()) || clock.monotonic() < nextTryMs) return undefined
     nextTryMs = clock.monotonic() + retryMs
     const organizationId = await askLeniently(signal)
@@ -74,14 +82,35 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
   }
 
   /** A refused key ends the request that asked; anything else leaves it to count per base URL. */
-  async function askLeniently(signal: AbortSignal | undefined): Promise<number | undefined> {
+  async function askLeniently(signal: AbortSignal): Promise<number | undefined> {
     try {
       return await options.ask(signal)
     } catch (error) {
       const isRefused = error instanceof ServiceError && error.reason === 'auth'
-      if (isRefused) nextTryMs = 0
-      if (isRefused || signal?.aborted || !(error instanceof ServiceError)) throw error
+      if (isRefused || signal.aborted) nextTryMs = 0
+      if (isRefused || signal.aborted || !(error instanceof ServiceError)) throw error
       return undefined
+    }
+  }
+
+  function begin(): Shared {
+    const stopping = new AbortController()
+    const shared = { end: lookUp(stopping.signal), waiting: 0, stopping }
+    underWay = shared
+    return shared
+  }
+
+  /** Whoever gives up leaves it to the others; the last one ends it. */
+  async function wait(shared: Shared, signal: AbortSignal | undefined): Promise<void> {
+    shared.waiting += 1
+    try {
+      await orGiveUp(shared.end, signal)
+    } finally {
+      shared.waiting -= 1
+      if (shared.waiting === 0) {
+        shared.stopping.abort()
+        underWay = underWay === shared ? undefined : underWay
+      }
     }
   }
 
@@ -100,8 +129,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
       const isKnown = organizations.idOf(account) !== undefined
       if (isKnown && learnedFor === undefined) return // the configuration says it
       if (isKnown && learnedFor === credentials().fingerprint) return
-      underWay ??= lookUp(signal).finally(() => (underWay = undefined))
-      await underWay
+      await wait(underWay ?? begin(), signal)
     },
   }
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Credentials } from './credentials.ts'
 import { createTokenRenewal, type TokenRenewalOptions } from './token-renewal.ts'
 import { createTokenStore, lockMs, type Token } from './token-store.ts'
-import { givenUp } from '../transport/transport.ts'
+import { givenUp, orGiveUp } from '../transport/transport.ts'
 
 export interface TokenCache {
   /** `evenIfPaused`: for the operator's own test, which may find that all is well again. */
@@ -119,18 +119,5 @@ function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number
     isUsable,
     isYoung: (token) => isUsable(token) && ageOf(token) < renewAfterMs,
     refuse: (fingerprint) => (refused = { fingerprint, atMs: clock.monotonic() }),
-  }
-}
-
-/** The shared work goes on for the others when one caller gives up. */
-async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  const { promise, reject } = Promise.withResolvers<never>()
-  const giveUp = (): void => reject(givenUp())
-  signal.addEventListener('abort', giveUp, { once: true })
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', giveUp)
   }
 }

@@ -126,6 +126,20 @@ export function givenUp(): ServiceError {
   return new ServiceError('timeout', 'the request was given up before the service answered')
 }
 
+/** The shared work goes on for the others when one caller gives up. */
+export async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  const { promise, reject } = Promise.withResolvers<never>()
+  const giveUp = (): void => reject(givenUp())
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}
+
 function headersOf({ authorization, body }: TransportRequest): Record<string, string> {
   const headers = { accept: 'application/json', 'user-agent': 'tocsin', authorization }
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
