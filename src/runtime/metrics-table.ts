@@ -60,7 +60,7 @@ export const metricTable = {
     feed,
   ),
   feed_lag_seconds: shared(
-    'Time since the feed was last read to its end; before that, since it was first polled, or since this instance started while it was not. Grows while polls fail.',
+    'Time since the feed was last read to its end; before that, since it was first polled, or since this instance has known it while it was not. Grows while polls fail.',
     feed,
   ),
   feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed, 'sparse'),

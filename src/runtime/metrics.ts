@@ -19,7 +19,7 @@ export type Metrics = MetricsOf<'local'> & {
   startAtZero(names: KnownNames): void
   /**
    * Begins a new state of what is read from Redis: every label set that can be named has 0, and each
-   * feed lags since the start. Scrapes show the state before until this one is published.
+   * feed lags since its name was first handed in. Scrapes show the state before until this one is published.
    */
   beginState(): StateMetrics
   /** Prometheus text format. While Redis is away, what was read from it is left out. */
@@ -88,9 +88,9 @@ export function createMetrics({
   const registered = registerTable(table, registry)
   const redisUp = registered.get('redis_up')?.metric as Gauge
   const stateAge = registered.get('state_age_seconds')?.metric as Gauge
-  const startedAtMs = clock.now()
+  let feedsSinceMs = new Map<string, number>()
   let known: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
-  let state = { text: '', atMs: startedAtMs }
+  let state = { text: '', atMs: clock.now() }
   collectDefaultMetrics({ register: registry })
 
   return {
@@ -99,12 +99,15 @@ export function createMetrics({
       zero(registered.values(), names, known)
       if (hasLeft(known, names)) state = { ...state, text: '' } // until the next reading
       known = names
+      const nowMs = clock.now()
+      feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
     },
     beginState() {
       const draft = createStateDraft(table, { isDetailed, names: known })
       const metrics = typedAccess('shared', draft.metrics)
-      const sinceStart = Math.max(0, clock.now() - startedAtMs) / 1000
-      for (const feed of known.feeds) metrics.feedLagSeconds.set({ feed }, sinceStart)
+      const nowMs = clock.now()
+      for (const [feed, sinceMs] of feedsSinceMs)
+        metrics.feedLagSeconds.set({ feed }, Math.max(0, nowMs - sinceMs) / 1000)
       return {
         ...metrics,
         publish(atMs) {

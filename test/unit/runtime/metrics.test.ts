@@ -250,6 +250,18 @@ describe('what is read from Redis', () => {
     ).toBe(0)
   })
 
+  test('a feed that a reload adds lags since then, and the others since the start', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    metrics.startAtZero(names)
+    now += 3_600
+    metrics.startAtZero({ ...names, feeds: [...names.feeds, 'added'] })
+    now += 60
+    metrics.beginState().publish(0)
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(3_660)
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="added"}')).toBe(60)
+  })
+
   test('a name from the ledger cannot end its label', async () => {
     const metrics = createMetrics()
     const state = metrics.beginState()
