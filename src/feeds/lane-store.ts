@@ -20,6 +20,8 @@ export interface StoredLane {
   state: LaneState
   /** By the feed's id. */
   places: Map<string, FeedPlace>
+  /** Ids of feeds that an older configuration was the last to note: it may have been the last to have them. */
+  older: string[]
 }
 
 /** Names a lane: the organization, and the tier of its requests. */
@@ -36,7 +38,7 @@ export function newLane(nowMs: number): StoredLane {
     freeAtMs: 0,
     rescansFreeAtMs: 0,
   }
-  return { state, places: new Map() }
+  return { state, places: new Map(), older: [] }
 }
 
 /** Names a feed among those of its lane. */
@@ -67,6 +69,7 @@ export async function loadLane(
   const { '': own, ...feeds } = fields
   const state = parse<Partial<LaneState>>(own)
   const places = new Map<string, FeedPlace>()
+  const older: string[] = []
   for (const [id, text] of Object.entries(feeds)) {
     const { generation, ...known } = parse<Partial<StoredPlace>>(text)
     const place = { ...newPlace(), ...known }
@@ -75,9 +78,10 @@ export async function loadLane(
       place.failures = 0
       place.rescan = undefined
     }
+    if ((generation ?? 0) < (given.generation ?? 0)) older.push(id)
     places.set(id, place)
   }
-  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places }
+  return { state: { ...newLane(given.nowMs).state, pauses, ...state }, places, older }
 }
 
 type StoredPlace = FeedPlace & { generation: number }
@@ -94,6 +98,16 @@ export async function saveLane(
   for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
   const name = keyOf(keys, lane)
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, keptMs)])
+}
+
+/** Forgets feeds that the lane has no more. */
+export async function forgetFeeds(
+  redis: Redis,
+  keys: Keys,
+  lane: LaneName,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length > 0) await redis.hdel(keyOf(keys, lane), ...ids)
 }
 
 /** How many times a 429 has closed the tier so far. */

@@ -15,6 +15,7 @@ import type { Metrics } from '../runtime/metrics.ts'
 import type { Timings } from '../runtime/timings.ts'
 import {
   feedId,
+  forgetFeeds,
   loadLane,
   newLane,
   readPauses,
@@ -330,6 +331,7 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
   const place = placeOf(reader, feed)
   let askedAtMs = clock.now()
   const outcome = await poll(reader, run, {
+    isForgotten: place.askedAtMs === undefined,
     onJoin: () => enter(reader, run, 'queued'),
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
@@ -402,10 +404,15 @@ function waitUntil({ clock, timings }: Reader, outcome: PollOutcome, failures: n
 async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
   const { redis, keys, clock, logger, places } = reader
   const given = { generation: reader.generation(), nowMs: clock.now() }
+  const own = new Set(feedsOf(reader, lane).map(feedId))
   const stored = await loadLane(redis, keys, lane, given).catch((error: unknown) => {
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(given.nowMs)
   })
+  const left = stored.older.filter((id) => !own.has(id))
+  await forgetFeeds(redis, keys, lane, left).catch((error: unknown) =>
+    logger.debug({ err: error }, 'what was known of removed feeds stays for now'),
+  )
   const { fleet, share } = stored.state
   forgetFuture({ fleet, share }, given.nowMs)
   for (const feed of feedsOf(reader, lane)) {

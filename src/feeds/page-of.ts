@@ -90,11 +90,15 @@ function isShortEnd(
 ): boolean {
   if (typeOf(feed).unordered) return false
   const endpoint = `${feed.account} ${feed.type}`
-  if (short.askedAtMs !== undefined)
-    shortPages.noteFollowing(endpoint, whatFollows(feed, page.items, short.askedAtMs))
+  if (short.askedAtMs !== undefined && short.walkBegunMs === walk.startedAtMs) {
+    const beforeMs = short.askedAtMs - short.graceMs
+    shortPages.noteFollowing(endpoint, whatFollows(feed, page.items, beforeMs))
+  }
   const count = page.items.length
   const isShort = hasNext && count > 0 && count < pageSizeOf(walk)
   short.askedAtMs = isShort ? requestedAtMs : undefined
+  short.walkBegunMs = walk.startedAtMs
+  short.graceMs = 0
   return isShort && !isFirstWalk && shortPages.isEnd(endpoint)
 }
 

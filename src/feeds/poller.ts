@@ -23,7 +23,7 @@ import { isReserveReached, type Quota } from './quota-reserve.ts'
 import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
 import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
 import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
-import { createShortPages, type ShortPages } from './short-pages.ts'
+import { createShortPages, noShortPage, type ShortPage, type ShortPages } from './short-pages.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
 import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './walk.ts'
 
@@ -49,6 +49,8 @@ export interface TurnAsked {
   signal: AbortSignal
   /** Since when the turn is owed, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
+  /** Nobody knows when the tail was last read: what the ledger says of that counts. */
+  isForgotten?: boolean | undefined
   /** A page's request waits for its slot, and for nothing else. */
   onJoin?: (() => void) | undefined
   /** The slot of a page's request has come. */
@@ -111,8 +113,8 @@ export interface PollTurn extends TurnAsked {
   feed: PolledFeed
   dueSinceMs: number
   shortPages: ShortPages
-  /** When the page before this one was asked for, this machine's clock, if it was a short one of this turn. */
-  short: { askedAtMs: number | undefined }
+  /** Of the feed's tail. */
+  short: ShortPage
   /** Cursors that the service refused in this turn. */
   refusals: { count: number }
 }
@@ -124,7 +126,8 @@ export function createPoller(options: PollerOptions): Poller {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
-        const turn = { ...asked, feed, dueSinceMs, shortPages, short: { askedAtMs: undefined } }
+        const short = kind === 'feed' ? shortPages.last(feed) : noShortPage()
+        const turn = { ...asked, feed, dueSinceMs, shortPages, short }
         return await pollPages(options, { ...turn, refusals: { count: 0 } })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
@@ -172,7 +175,7 @@ async function pollPage(
   const isRescan = kind === 'sweep'
   const next = isRescan
     ? await chooseRescan(options, turn, state, (turn.pagesBefore ?? 0) + pageOfTurn)
-    : nextOfTail(feed, state)
+    : nextOfTail(turn, state)
   if (!('rescan' in next)) {
     const aheadMs = state.nowMs - readAtMs
     return { status: 'not_due', untilMs: next.dueMs && next.dueMs - aheadMs }
@@ -218,10 +221,10 @@ function isUrgent({ event }: RoutedEvent): boolean {
 }
 
 function nextOfTail(
-  feed: PolledFeed,
+  { feed, isForgotten }: PollTurn,
   state: FeedState,
 ): { rescan: { walk: Walk; place: undefined } } | { dueMs: number } {
-  const dueMs = tailDueMs(feed, state)
+  const dueMs = tailDueMs(feed, state, isForgotten)
   if (dueMs !== undefined && dueMs > state.nowMs) return { dueMs }
   return { rescan: { walk: walkFor(feed, state), place: undefined } }
 }

@@ -54,12 +54,21 @@ function withinBack(feed: PolledFeed, state: FeedState, walk: Walk): Walk {
   return { ...walk, behind: { id: String(nowMs), fromMs, toMs } }
 }
 
-/** Until when a feed that was read to its end waits, whatever its `every`; undefined: it does not. */
-export function tailDueMs(feed: PolledFeed, state: FeedState): number | undefined {
-  const { walk, isEnded, isRewound, floorMs } = state
+/**
+ * Until when a feed that was read to its end waits, whatever its `every`; undefined: it does not. `isForgotten`:
+ * nobody knows when it was last read, so `every` counts too.
+ */
+export function tailDueMs(
+  feed: PolledFeed,
+  state: FeedState,
+  isForgotten = false,
+): number | undefined {
+  const { walk, isEnded, isRewound, floorMs, lastCaughtUpMs } = state
   if (!walk || !isEnded || isRewound || walk.fingerprint !== fingerprintOf(feed, floorMs))
     return undefined
-  return typeOf(feed).unordered?.following({ ...state, walk }, feed).dueMs
+  const { dueMs } = typeOf(feed).unordered?.following({ ...state, walk }, feed) ?? {}
+  if (!isForgotten || feed.everyMs === undefined || lastCaughtUpMs === undefined) return dueMs
+  return Math.max(dueMs ?? 0, lastCaughtUpMs + feed.everyMs)
 }
 
 /** After its end a walk goes on at its cursor, where the service keeps an order. */

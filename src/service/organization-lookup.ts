@@ -29,13 +29,6 @@ export interface OrganizationLookupOptions {
   ask(signal: AbortSignal): Promise<number | undefined>
 }
 
-/** One look-up, for all who wait for it. */
-interface Shared {
-  end: Promise<void>
-  waiting: number
-  stopping: AbortController
-}
-
 const rememberedSeconds = 90 * 24 * 3600
 const retryMs = 60_000
 
@@ -57,7 +50,6 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
   const { account, redis, keys, clock, credentials, organizations } = options
   let learnedFor: string | undefined
   let nextTryMs = 0
-  let underWay: Shared | undefined
 
   function learn(fingerprint: string, organizationId: number): void {
     organizations.learn(account, organizationId)
@@ -93,33 +85,13 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     }
   }
 
-  function begin(): Shared {
-    const stopping = new AbortController()
-    const shared = { end: lookUp(stopping.signal), waiting: 0, stopping }
-    underWay = shared
-    return shared
-  }
-
-  /** Whoever gives up leaves it to the others; the last one ends it. */
-  async function wait(shared: Shared, signal: AbortSignal | undefined): Promise<void> {
-    shared.waiting += 1
-    try {
-      await orGiveUp(shared.end, signal)
-    } finally {
-      shared.waiting -= 1
-      if (shared.waiting === 0) {
-        shared.stopping.abort()
-        underWay = underWay === shared ? undefined : underWay
-      }
-    }
-  }
-
   async function remember(organizationId: number): Promise<void> {
     const { fingerprint } = credentials()
     learn(fingerprint, organizationId)
     await redis.set(keyOf(keys, fingerprint), organizationId, 'EX', rememberedSeconds)
   }
 
+  const lookUpOnce = shareWork(lookUp)
   return {
     remember,
     async recall() {
@@ -129,7 +101,34 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
       const isKnown = organizations.idOf(account) !== undefined
       if (isKnown && learnedFor === undefined) return // the configuration says it
       if (isKnown && learnedFor === credentials().fingerprint) return
-      await wait(underWay ?? begin(), signal)
+      await lookUpOnce(signal)
     },
+  }
+}
+
+/** One piece of work for all who wait for it. Whoever gives up leaves it to the others; the last one ends it. */
+function shareWork(
+  work: (signal: AbortSignal) => Promise<void>,
+): (signal: AbortSignal | undefined) => Promise<void> {
+  let underWay: { end: Promise<void>; waiting: number; stopping: AbortController } | undefined
+
+  function begin(): NonNullable<typeof underWay> {
+    const stopping = new AbortController()
+    return { end: work(stopping.signal), waiting: 0, stopping }
+  }
+
+  return async (signal) => {
+    underWay ??= begin()
+    const shared = underWay
+    shared.waiting += 1
+    try {
+      await orGiveUp(shared.end, signal)
+    } finally {
+      shared.waiting -= 1
+      if (shared.waiting === 0) {
+        shared.stopping.abort()
+        if (underWay === shared) underWay = undefined
+      }
+    }
   }
 }

@@ -54,6 +54,7 @@ interface Asked {
   feed: PolledFeed
   kind: TurnAsked['kind']
   atMs: number
+  isForgotten?: boolean | undefined
 }
 
 type Rescanning = (feed: PolledFeed, nowMs: number) => Promise<PollOutcome> | undefined
@@ -64,7 +65,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
   const looks: Asked[] = []
   const changed = new Set<string>()
   async function pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome> {
-    const { kind, onSlot, onPage, goesOn } = asked
+    const { kind, isForgotten, onSlot, onPage, goesOn } = asked
     if (kind === 'sweep') {
       looks.push({ feed, kind, atMs: clock.now() })
       const outcome = await rescan(feed, clock.now())
@@ -72,7 +73,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
     }
     for (let pages = 1; ; pages += 1) {
       onSlot?.()
-      requests.push({ feed, kind, atMs: clock.now() })
+      requests.push({ feed, kind, atMs: clock.now(), isForgotten })
       await clock.sleep(100)
       const hasMore = kind === 'sweep'
       const isNewWalk = changed.delete(feed.name)
@@ -95,11 +96,13 @@ function readerOf(
     keys,
     service,
     pollsPerSecond = 100,
+    generation = 1,
   }: {
     clock: Clock
     keys: Keys
     service: ReturnType<typeof aService>
     pollsPerSecond?: number
+    generation?: number
   },
 ): LaneReader {
   return createLaneReader({
@@ -108,7 +111,7 @@ function readerOf(
     laneOf,
     pollsPerSecond,
     lanesVersion: () => 0,
-    generation: () => 1,
+    generation: () => generation,
     redis: tests.redis,
     keys,
     clock,
@@ -190,6 +193,39 @@ test('rescans are looked for when they are due, not before, and the next replica
   const later = times.filter((minutes) => minutes >= 1)
   expect(later).toHaveLength(50)
   for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
+}, 60_000)
+
+test('a newer configuration forgets the feeds that it has no more, and an older one no feed', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock)
+  const keys = tests.keys()
+  const begun = { clock, keys, service }
+  const known = async (): Promise<string[]> => {
+    const fields = await tests.redis.hkeys(keys.shared('lane', 'main', 'search'))
+    return fields.filter((id) => id !== '').toSorted()
+  }
+  const feeds = feedsOf('main', 3)
+  await run(readFor(readerOf(feeds, { ...begun, generation: 2 }), clock, 20_000))
+  expect(await known()).toEqual(['main/main-0', 'main/main-1', 'main/main-2'])
+  await run(readFor(readerOf(feeds.slice(1), { ...begun, generation: 1 }), clock, 20_000))
+  expect(await known()).toEqual(['main/main-0', 'main/main-1', 'main/main-2'])
+  await run(readFor(readerOf(feeds.slice(1), { ...begun, generation: 3 }), clock, 20_000))
+  expect(await known()).toEqual(['main/main-1', 'main/main-2'])
+}, 60_000)
+
+test('a poller is told to look into the ledger only where nobody knows when the feed was read', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock)
+  const begun = { clock, keys: tests.keys(), service }
+  for (let time = 0; time < 2; time += 1) {
+    await run(readFor(readerOf(feedsOf('main', 1), begun), clock, 20_000))
+  }
+  const tails = service.requests.filter(({ kind }) => kind === 'feed')
+  expect(tails.length).toBeGreaterThan(4)
+  expect(tails.map(({ isForgotten }) => isForgotten)).toEqual([
+    true,
+    ...tails.slice(1).map(() => false),
+  ])
 }, 60_000)
 
 test('a new walk of the tail has its feed looked at again at once', async () => {

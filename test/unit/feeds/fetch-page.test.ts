@@ -5,7 +5,7 @@ import { typeOf } from '../../../src/feeds/feed-types.ts'
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
-import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
 import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
@@ -80,7 +80,7 @@ async function fetchWith(
     signal: aborting.signal,
     dueSinceMs: nowMs,
     shortPages: createShortPages(),
-    short: { askedAtMs: undefined },
+    short: noShortPage(),
     refusals: { count: given.refused ?? 0 },
   }
   const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, walk } }

@@ -8,7 +8,7 @@ import {
 } from '../../../src/feeds/match-time.ts'
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
-import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
 import { beginRescan } from '../../../src/feeds/walk.ts'
 import type { RoutedEvent } from '../../../src/intake/intake.ts'
 import type { Walk } from '../../../src/ledger/feed-state.ts'
@@ -90,7 +90,7 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
     signal: aborting.signal,
     dueSinceMs: nowMs,
     shortPages: createShortPages(),
-    short: { askedAtMs: undefined },
+    short: noShortPage(),
     refusals: { count: 0 },
   }
   const doubted = () => scraped(metrics, 'match_time_doubted_total{feed="brand"}')

@@ -5,7 +5,7 @@ import { pageOf } from '../../../src/feeds/page-of.ts'
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
 import type { RescanNotes, RescanPlace } from '../../../src/feeds/rescan.ts'
-import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
 import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
 import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
@@ -46,7 +46,7 @@ interface Shown {
 }
 
 function aTurn(): Pick<PollTurn, 'shortPages' | 'short'> {
-  return { shortPages: createShortPages(), short: { askedAtMs: undefined } }
+  return { shortPages: createShortPages(), short: noShortPage() }
 }
 
 /** A page of a feed that was read to its end before, unless `state` says otherwise. */
@@ -176,6 +176,20 @@ describe('a short page with a cursor', () => {
     turn.short.askedAtMs = nowMs
     shown({ items: following }, { turn })
     expect(shown(short, { turn }).hasMore).toBe(!isEnd)
+  })
+
+  test.each([
+    ['may have become visible since', [item(30_000)], false],
+    ['was there before', [item(90_000)], true],
+    ['was there before, of another walk', [item(90_000)], false, 1],
+  ])('taken for the end is unlearned, or not, by what the next turn finds that %s', (...given) => {
+    const [_what, following, isUnlearned, laterMs = 0] = given
+    const { shortPages } = learned()
+    const turn = (): ReturnType<typeof aTurn> => ({ shortPages, short: shortPages.last(feed) })
+    expect(shown(short, { turn: turn() }).hasMore).toBe(false)
+    const walk = { ...tail, startedAtMs: tail.startedAtMs + laterMs }
+    shown({ items: following }, { turn: turn(), walk })
+    expect(shown(short, { turn: turn() }).hasMore).toBe(isUnlearned)
   })
 
   test('is not confirmed by an empty page that follows a full one', () => {
