@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { ConfigError, formatMistake } from '../config/config-error.ts'
 import { findOutlooks, type LaneOutlook } from '../config/lane-outlook.ts'
 import type { Config, SinkConfig } from '../config/config.ts'
@@ -11,21 +11,17 @@ import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
 import { withBounds, type FeedReport } from './feed-report.ts'
 import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
-import { refuseLater } from './later-commands.ts'
 import { counted, spanInWords } from './words.ts'
 
 interface CheckOptions extends CommonOptions {
   live?: true
-  againstRedis?: true
 }
 
 export function checkCommand(context: Context): Command {
   return addCommonOptions(new Command('check'))
     .argument('[file]', 'the configuration; as --config')
     .option('--live', 'also ask each service whether it knows the words of filters')
-    .addOption(new Option('--against-redis').hideHelp())
     .action(async (file: string | undefined, options: CheckOptions) => {
-      if (options.againstRedis) refuseLater('check --against-redis')
       const loaded = load(context, file ?? options.config, options)
       if (loaded) await check(context, loaded, options)
     })

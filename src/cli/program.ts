@@ -4,7 +4,6 @@ import { environment } from '../config/environment.ts'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { addCommands } from './commands.ts'
 import type { Context } from './context.ts'
-import { addLaterCommands, laterCommands } from './later-commands.ts'
 import { interruptedCode, reportError } from './report-error.ts'
 import { createTerminal, type Streams, type Terminal } from './terminal.ts'
 import { readVersion } from './version.ts'
@@ -58,7 +57,6 @@ async function createProgram(args: readonly string[], context: Context): Promise
     .description('Polls a threat-intelligence API, accounts for every event, rings the right bell.')
     .version(readVersion())
   await addCommands(program, args, context)
-  addLaterCommands(program, laterCommands)
   settle(program, context.terminal)
   return program
 }

@@ -5,7 +5,6 @@ import { createRouter, type RouteNode } from '../routing/router.ts'
 import { systemClock } from '../runtime/clock.ts'
 import { loadConfigFile } from './config-file.ts'
 import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { addLaterCommands, laterRouteCommands } from './later-commands.ts'
 import { explainRoutes, type ExplainRoutesOptions } from './routes-explain.ts'
 import { knownSilences, missingLines } from './known-silences.ts'
 import { groupingInWords, silenceJson, silenceLine } from './routes-words.ts'
@@ -22,9 +21,7 @@ export function routesCommand(context: Context): Command {
     .option('--feed <name>', 'as if this feed had brought it')
     .option('--account <name>', 'with --uid: only what this account knows')
     .action((options: ExplainRoutesOptions) => explainRoutes(context, options))
-  const routes = new Command('routes').addCommand(show)
-  addLaterCommands(routes.addCommand(explain), laterRouteCommands, 'routes')
-  return routes
+  return new Command('routes').addCommand(show).addCommand(explain)
 }
 
 async function showRoutes(context: Context, options: CommonOptions): Promise<void> {

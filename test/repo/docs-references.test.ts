@@ -81,9 +81,7 @@ describe('every command', async () => {
 
   test('that a page quotes is there, with the options that it is given', () => {
     expect(quoted.length).toBeGreaterThan(40)
-    const later = ['check --against-redis', 'routes test']
     const mistakes = quoted
-      .filter(({ words }) => !later.includes(words))
       .map(({ path, words }) => ({ path, mistake: mistakeIn(words) }))
       .filter(({ mistake }) => mistake !== undefined)
     expect(mistakes).toEqual([])

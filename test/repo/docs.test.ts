@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { accountingLine } from '../../src/cli/demo/demo-account.ts'
-import { laterCommands, laterRouteCommands } from '../../src/cli/later-commands.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { configFile, configKeys } from '../../src/config/schema.ts'
 import { metricNames } from '../../src/runtime/metrics-table.ts'
@@ -131,14 +130,6 @@ describe('configuration', () => {
       return isLater ? [key] : laterKeysIn(value)
     })
   }
-})
-
-test('every command of a later version is listed', () => {
-  const lines = readPage('docs/reference/commands.md').split('\n')
-  const line = lines.find((one) => one.startsWith('Commands of later versions'))
-  const routes = laterRouteCommands.map((name) => `routes ${name}`)
-  const expected = [...routes, ...laterCommands, 'check --against-redis']
-  expect(codesIn(line).toSorted()).toEqual(expected.toSorted())
 })
 
 test('no page names a metric that is not exported', () => {

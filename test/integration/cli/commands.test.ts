@@ -3,7 +3,6 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { sandboxConfig } from '../../../src/cli/sandbox-config.ts'
-import { laterCommands } from '../../../src/cli/later-commands.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
@@ -143,22 +142,6 @@ test('sinks test names the nearest sink', async () => {
   const { code, err } = await tocsin('sinks', 'test', 'scc', '--config', aConfig())
   expect(err).toBe('there is no sink "scc"; did you mean "soc"?\n')
   expect(code).toBe(2)
-})
-
-test.each([...laterCommands.map((name) => [name]), ['check', '--against-redis']])(
-  '%s %s is refused by name',
-  async (...words) => {
-    const { code, err } = await tocsin(...words.filter((word) => word !== undefined))
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: `${words.join(' ').trim()}: not in this version\n`,
-    })
-  },
-)
-
-test('a later command is refused whatever it is given', async () => {
-  const { code, err } = await tocsin('routes', 'test', '--severity', 'high', '--help')
-  expect({ code, err }).toEqual({ code: 2, err: 'routes test: not in this version\n' })
 })
 
 test.each([
