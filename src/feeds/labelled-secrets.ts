@@ -43,7 +43,7 @@ export function labelledSpans(text: string, isTag = false): Span[] {
 const separators =
   /=>|->|:=|={1,3}|:{1,2}|[：＝→⇒是为為は은는]|(?<=\S)[ \t](?:(?:(?:agora|ahora|now|jetzt) )?(?:is|was|es|ist|est|lautet|c['’]est|è|é|jest|to|это)(?: (?:now|jetzt|nun|ahora|maintenant|теперь))?(?:[ \t]?[:：]|(?=[ \t]))|[-–—|](?=[ \t]))|\((?=["'`])|[|\t]|%3[AD]/giu
 const separatorWord = /^[ \t]\p{L}[\p{L}'’ ]*$/u
-const spokenByCjk = /^[是为為は은는]$/u
+const spokenByCjk = /[是为為は은는]/u
 
 function findLabels(text: string): Found[] {
   const found: Found[] = []
@@ -138,7 +138,7 @@ function nameFarBefore(text: string, separatorAt: number): Name | null {
   const name = match[1] ?? ''
   const nameAt = separatorAt - before.length + match.index + match[0].indexOf(name)
   const weak = /^(?:clave|parola)/iu.test(name)
-  return { kind: 'phrase', weak, name, nameAt, end: separatorAt - 1 }
+  return { kind: 'phrase', weak, name, nameAt, end: nameAt + name.length }
 }
 
 function nameEndingAt(text: string, end: number): Name | null {
@@ -429,7 +429,7 @@ function queryEnd(text: string, from: number, { nameAt, isTight, separator }: Fo
   const before = text.slice(Math.max(0, nameAt - 40), nameAt)
   if (!/[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
   const end = text.slice(from, from + 4_000).search(/[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/u)
-  return end === -1 ? Math.min(from + 4_000, text.length) : from + end
+  return end === -1 ? text.length : from + end
 }
 
 /** `-H 'X-Api-Key: …'`, `-d "password=…"`, and a label within a text of JSON. */
@@ -474,7 +474,7 @@ function isCommand({ isTight, separator, name }: Found, rest: string): boolean {
 }
 
 function isScheme({ name }: Found): boolean {
-  return /authorization$/iu.test(name)
+  return /authorization/iu.test(name)
 }
 
 function trimmed(text: string, from: number, to: number): Span | null {

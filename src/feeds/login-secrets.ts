@@ -38,12 +38,9 @@ function pairSpans(text: string): Span[] {
       /(?:^|[\n\r])[ \t>*•\-\d.)#["'(]{0,12}(?:(?:https?|android|ftp):\/\/[^\s]{1,300}[\s:;|,])?$/u.test(
         text.slice(Math.max(0, match.index - 340), match.index),
       )
-    const [word = ''] = /^\S+/u.exec(line) ?? []
+    const [word = ''] = /\S+/u.exec(line) ?? []
     if (delimiter === ':' && !isLeading && /^(?:\/|~)/u.test(word)) continue
-    if (
-      (match[1] ?? '').startsWith('git@') ||
-      (delimiter === ',' && /^\+?\d[\d ()-]{4,}$/u.test(word))
-    )
+    if (match[0].startsWith('git@') || (delimiter === ',' && /^\+?\d[\d ()-]{4,}$/u.test(word)))
       continue
     if (address.test(word) || time.test(line) || isLabelled(line)) continue
     if (/:\/\/[^\s/]{0,200}$/u.test(text.slice(Math.max(0, match.index - 210), match.index)))
@@ -51,7 +48,7 @@ function pairSpans(text: string): Span[] {
     const isSymbolic = delimiter.trim() === '/' && /\d/u.test(word) && /[!@#$%^&*]/u.test(word)
     if (isSpaced && (prose.test(line) || !(delimiter.trim() === ':' || isLeading || isSymbolic)))
       continue
-    if (/^[/–—-]$/u.test(delimiter.trim()) && !looksSecret(word)) continue
+    if (/[/–—-]$/u.test(delimiter.trim()) && !looksSecret(word)) continue
     const value = isLeading && !isQuotedIn(text, match.index) ? upToAddress(line) : wordOf(word)
     done = from + value.length
     if (value !== '') spans.push({ from, to: done })
@@ -124,14 +121,14 @@ function secretLength(rest: string, isCut: boolean): number {
 /** The last `@` that a host follows. */
 function lastHostAt(text: string): number {
   for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
-    if (/^@(?:\[|[\p{L}\p{N}_])/u.test(text.slice(at, at + 2))) return at
+    if (/@(?:\[|[\p{L}\p{N}_])/u.test(text.slice(at, at + 2))) return at
   }
   return -1
 }
 
 /** `https://site.example/login:user:secret`, `site.example:8080:user:secret`, with `|`, `;`, `,` or a tab as well. */
 const sitePair =
-  /^((?:[ \t>*•"'-]|\d{1,5}[.)] ){0,6}(?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]{1,300}|(?=[^:/|;,\s]{0,255}[.@])[^:/|;,\s]{1,255})(?::\d{1,5})?(?:\/[^:|;,\s]{0,300})?([:|;,\t]|[ \t]{1,2}[:|][ \t]{1,2})[^:|;,\s]{1,100}\2)(?!\/\/)(.+)$/iu
+  /^((?:[ \t>*•"'-]|\d{1,5}[.)] ){0,6}(?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]{1,300}|(?=[^:/|;,\s]{0,255}[.@])[^:/|;,\s]{1,255})(?::\d{1,5})?(?:\/[^:|;,\s]{0,300})?([:|;,\t]|[ \t]{1,2}[:|][ \t]{1,2})[^:|;,\s]{1,100}\2)(?!\/\/)(.+)/iu
 const siteInText =
   /(?<![^\s"'(])((?:[a-z][a-z0-9+.-]{0,30}:\/\/)?(?=[^:/\s"'()<>]{1,255}[.@])[^:/\s"'()<>]{1,255}(?::\d{1,5})?(?:\/[^:\s]{0,300})?:[^:\s]{1,100}:)([^\s]+)/giu
 /** `https://site.example/login user secret`, and nothing else. */
@@ -139,12 +136,12 @@ const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[
 /** `"mail";"secret"`, whose secret may hold the delimiter. */
 const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,400}\1)[ \t]*$/u
 /** `1.2.3.4:3389@DOMAIN\user;secret`. */
-const desktopLine = /^[ \t]*(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}@[^\s;:]{1,100}[;:](\S.*)$/u
+const desktopLine = /^[ \t]*(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}@[^\s;:]{1,100}[;:](\S.*)/u
 /** A line that is nothing but `user:secret`, the secret no port, time or address. */
 const bareLine =
-  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:]{1,100}):)(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
+  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:]{1,100}):)(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.*)/u
 const dumpLine =
-  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.{0,4000})$/u
+  /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.*)/u
 /** Of JSON, where the label tells the secret from the login. */
 const labelledRecord = /^\s*[[{].*"(?:pass|passw|password|passwd|pwd|pw|secret)"\s*:/iu
 const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}(?:\/[^\s:;|]*)?[ \t]*$/u
@@ -153,7 +150,7 @@ const machineAddress =
   /^[ \t]*(?:(?:[\da-f]{2}:){5}[\da-f]{2}|(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?=[\da-f:]{0,40}::)[\da-f:]{3,40})[ \t]*$/iu
 const commonUsers =
   /^(?:admin|administrator|administrador|root|user|test|guest|postgres|mysql|sa|oracle|ubuntu|pi|support|operator|service|tomcat|manager|cisco|ftpuser|backup|demo)$/iu
-const portRecord = /^[^\s:]{1,255}:\d{2,5}:[^\s:]{1,100}:[^\s:]{1,100}:(.+)$/u
+const portRecord = /^[^\s:]{1,255}:\d{2,5}:[^\s:]{1,100}:[^\s:]{1,100}:(.+)/u
 
 function lineSpans(text: string, isDump: boolean): Span[] {
   const spans: Span[] = []

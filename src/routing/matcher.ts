@@ -82,7 +82,7 @@ function testFor(written: Written): (values: readonly string[]) => boolean {
     case '<=':
     case '<': {
       const bound = rankOf(written)
-      return (values) => values.some((severity) => compare(severityRank(severity), operator, bound))
+      return ([severity = '']) => compare(severityRank(severity), operator, bound) // it has one
     }
   }
 }

@@ -34,6 +34,14 @@ test.each([
   'password: |\n  ⟦line one\n  line two⟧\nuser: joe',
   '- password: >-\n    ⟦one\n\n    two⟧\n  user: joe',
   'x password: |\n  one two three four five',
+  `x password: |\n  one two three four five ${'six '.repeat(30)}`,
+  'password: | \n  ⟦line one⟧',
+  'password: |\nx: y',
+  'password: |\n  -----BEGIN RSA PRIVATE KEY-----\n  abc',
+  'password = ⟦"""⟧\n \n"""',
+  'password = """null"""',
+  'Password:\nprocess.env.X',
+  'Password:\n\n\n\n\nhunter22',
   'Password:\n⟦hunter22⟧\nhost',
   'Password:\n\n⟦hunter22⟧',
   'Password:\r\n\r\n  ⟦hunter22⟧  \r\nx',
@@ -49,6 +57,8 @@ test.each([
   'secret:\nhunter22',
   '{\npassword: ⟦x} y⟧',
   'user: joe\nsecret: ⟦hunter⟧',
+  `user: ${'x'.repeat(298)}\nsecret: ⟦hunter⟧`,
+  `user: ${'x'.repeat(299)}\nsecret: hunter`,
 ])('of several lines: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
 })
@@ -58,6 +68,7 @@ test.each([
   '?x=1&amp;pwd=⟦ab⟧#y',
   "?pwd=⟦ab'c⟧ d",
   '?token=⟦ab⟧…',
+  `?token=⟦${'a'.repeat(5_000)}⟧`,
   '#token=⟦ab⟧&x',
   'password=⟦a&b=c⟧',
 ])('in a query it ends with its parameter, and nowhere else: %j', (text) => {
@@ -69,6 +80,9 @@ test.each([
   '"{password: ⟦hunter22⟧", "x"',
   '{password: ⟦hunter22⟧, user: joe}',
   '{password: ⟦hun, ter22⟧}',
+  'password: ⟦hun", ter⟧',
+  '[password: ⟦hunter22⟧", "x"]',
+  '{password: ⟦hunter22⟧", "x"]',
   '(password: ⟦hunter22⟧) x',
   '(password=⟦hunter22⟧, user=joe)',
   '[password: ⟦hunter22⟧] x',
@@ -87,6 +101,7 @@ test.each([
   'password: ⟦y z host: w⟧',
   'user=joe password=⟦a b⟧ host=db1',
   'password=⟦ab⟧;user=joe',
+  'pwd=⟦ab⟧;user=joe',
   'password: ⟦ab⟧; user: joe',
   'password=⟦a;b!user=joe⟧',
   'user=joe password=⟦a b!host=db1⟧',
@@ -108,6 +123,7 @@ test.each([
   'PASSWORD IS ⟦hunter22⟧. Then go',
   'password is required',
   'password is ⟦Summer⟧',
+  'password is ⟦Houston⟧',
   'the password was leaked by joe',
   'das Passwort lautet ⟦Sommer2024⟧. Danke',
   'das Passwort ist geheim',
@@ -169,6 +185,8 @@ test.each([
   'password = """⟦one line⟧"""',
   'Authorization: Bearer ⟦abcd1234efgh⟧',
   'Authorization: ⟦abcd⟧',
+  'Authorization: ⟦a1=b Bearer c⟧',
+  'Authorization-Token: Bearer ⟦abcd1234⟧',
   'api_key=⟦abcd1234⟧). And',
   'token: ...',
   "-H 'X-Api-Key: ⟦abcd1234⟧' -d x",
@@ -183,11 +201,15 @@ test.each([
   'secret: ⟦hunter22⟧',
   'secret=⟦hunter⟧',
   'my secret=hunter',
+  'a secret=hunter',
   'secret: "⟦hunter⟧"',
   'secret: ⟦one two three four five hunter22⟧',
   'token: one hunter22',
   'password: "⟦https://a.example/x⟧"',
   'Password for root: ⟦hunter22⟧',
+  'Password for root:⟦hunter22⟧',
+  'Password for my token: ⟦abcd1234⟧ x y',
+  'Password for https://a.example/x',
   '{Password for root: ⟦hunter22⟧} joe',
   'Password [Chrome]: ⟦hunter22⟧',
   'Password found: ⟦hunter22⟧',
@@ -201,6 +223,10 @@ test.each([
   'password&quot;: ⟦hunter22⟧',
   '%22password%22:%22⟦hunter22⟧%22',
   'password=“⟦ab⟧” c',
+  'password=⟦"hunter 22⟧\nhost "x", y',
+  'password="⟦a"b⟧", host db1',
+  `password="⟦${'x"y'.repeat(19)}⟧", host db1`,
+  `password=⟦"${'x"y'.repeat(20)}", host db1⟧`,
   'password="⟦say "hi" bob⟧" x',
   "password='⟦it''s⟧' x",
   String.raw`password="⟦a\"b⟧" x`,
@@ -209,6 +235,13 @@ test.each([
   '密码：⟦hunter22⟧',
   'пароль — ⟦hunter22⟧',
   'password - ⟦hunter22⟧',
+  'password - ⟦hunter22 x⟧',
+  'Password - token: ⟦abcd1234⟧',
+  'password: ⟦secret: hunter22⟧',
+  'secret - hunter22',
+  'secret\thunter22',
+  `password${' '.repeat(24)}: ⟦hunter22⟧`,
+  `password${' '.repeat(25)}: hunter22`,
   'password - reset',
   'password – weak',
   'a password->⟦hunter22⟧',
@@ -224,6 +257,11 @@ test.each([
   'my api key: ⟦abcd1234⟧',
 ])('a label and its separator are written in many ways: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test('of a cookie, and of nothing else, no character is shown', () => {
+  expect(labelledSpans('Cookie: a=b')).toEqual([{ from: 8, to: 11, hidden: true }])
+  expect(labelledSpans('password: a')).toEqual([{ from: 10, to: 11 }])
 })
 
 test('an address behind a label is looked through for a login for its first three hundred characters', () => {

@@ -238,3 +238,14 @@ test('days of the month may be counted from both ends where that is in order in 
 test.each(['108:00', '08:000', '8:00', '24:01', '12:60'])('%s is no time of day', (from) => {
   expect(() => quiet({ times: [part(from, '24:00')] })).toThrow('not a time of day')
 })
+
+test.each([
+  ['22:00', '07:00', 'before start_time'],
+  ['22:00', '22:00', 'the same as start_time'],
+])('a part of a day from %s to %s is refused at its end', (from, to, problem) => {
+  const { error } = timeIntervalsConfig.safeParse({
+    quiet: [{ times: [part(from, to)] }],
+  } as Written)
+  expect(error?.issues.map(({ path }) => path)).toEqual([['quiet', 0, 'times', 0, 'end_time']])
+  expect(error?.issues[0]?.message.split('\n')[0]).toBe(problem)
+})
