@@ -90,13 +90,18 @@ local function tell_first(pair, event)
   end
 end
 
+local listed_sinks = {}
+
 local function new_item(event, record, candidate)
   local item = { d = candidate.d, k = candidate.k, q = candidate.q, rk = event.rk, sv = event.sv, g = #record.f, c = now, n = 0 }
   item.rr = candidate.was_claimed and 1 or nil
   item.rf = event.raised_from
   record.i[#record.i + 1] = item
   bump('s|' .. item.k .. '|created', 1)
-  redis.call('SADD', key('sinks'), item.k)
+  if not listed_sinks[item.k] then
+    redis.call('SADD', key('sinks'), item.k)
+    listed_sinks[item.k] = true
+  end
   return item, #record.i - 1
 end
 

@@ -35,6 +35,7 @@ local refs, members = {}, {}
 for i, member in ipairs(found) do
   refs[i] = member.ref
 end
+unwake_all(ask.sink, refs)
 local bid = redis.sha1hex(table.concat(refs, ' '))
 local risks, rank = 0, 0
 for i, member in ipairs(found) do
@@ -43,7 +44,6 @@ for i, member in ipairs(found) do
   rank = math.max(rank, item.rk)
   members[i] = describe(member.rid, member.n, member.record, item)
   move(item, 'batch')
-  unwake(member.ref)
   item.b = bid
   save_record(member.rid, member.record)
 end
