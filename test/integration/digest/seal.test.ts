@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { returnedPlace } from '../../../src/digest/placement.ts'
 import { closeSeal, messageIdOf, sealMembers } from '../../../src/digest/seal.ts'
-import { claimTurn, dueTimers, membersOf, type Turn } from '../../../src/digest/timers.ts'
+import {
+  claimTurn,
+  dueTimers,
+  membersOf,
+  peekTurn,
+  readFence,
+  timerOf,
+  type Turn,
+} from '../../../src/digest/timers.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
@@ -159,6 +167,29 @@ test('a timer under which nothing was ever collected is taken away', async () =>
   await rig.book.redis.zadd(rig.book.key('timers'), 1, 'c:nothing:soc')
   expect(await rig.flush()).toBe(0)
   expect(await rig.book.redis.zcard(rig.book.key('timers'))).toBe(0)
+})
+
+test('a collection into which nothing came yet is looked at as an empty one that would be due now', async () => {
+  const { book } = await aRig()
+  const fence = { opened: false, seq: 0 }
+  expect(await readFence(book, 'none')).toEqual(fence)
+  expect(await timerOf(book, 'none', 'soc')).toBeUndefined()
+  const { book: _book, ...turn } = await peekTurn(book, { id: 'none', sink: 'soc', nowMs: 7 })
+  expect(turn).toEqual({
+    timer: 'c:none:soc',
+    id: 'none',
+    sink: 'soc',
+    kind: 'digest',
+    about: { destination: '', route: null, labels: {}, feed: null },
+    sequence: 0,
+    dueAtMs: 7,
+    claimedUntilMs: 0,
+    openedAtMs: 7,
+    fence,
+    stormId: undefined,
+    fromMs: undefined,
+    note: undefined,
+  })
 })
 
 test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import {
   chooseNext,
   expectIntervals,
+  forgetFuture,
   halveShare,
   newFleet,
   newPlace,
@@ -289,5 +290,46 @@ describe('the share of the limit', () => {
   test('is never above what is configured, be that less than a twentieth', () => {
     expect(shareAt(halveShare(undefined, 0.02, 0), 0.02, 0)).toBe(0.02)
     expect(shareAt({ value: 0.7, atMs: 0 }, 0.3, 0)).toBe(0.3)
+  })
+})
+
+describe('what was written while a clock was ahead', () => {
+  const ahead = nowMs + 1
+  const longestMs = 16 * 60_000
+
+  test('counts as written now, and keeps no feed waiting for longer than a failure does', () => {
+    const place: FeedPlace = {
+      ...newPlace(),
+      readAtMs: ahead,
+      askedAtMs: ahead,
+      notedAtMs: ahead,
+      wait: { untilMs: nowMs + longestMs + 1, why: 'x' },
+      rescan: { atMs: nowMs + longestMs + 1, failures: 0, pages: 0 },
+    }
+    const fleet = newFleet(ahead)
+    const share = { value: 0.5, atMs: ahead }
+    forgetFuture({ place, fleet, share }, nowMs)
+    expect(place).toMatchObject({ readAtMs: nowMs, askedAtMs: nowMs, notedAtMs: nowMs })
+    expect([place.wait, place.rescan?.atMs]).toEqual([undefined, nowMs])
+    expect([fleet.atMs, share.atMs]).toEqual([nowMs, nowMs])
+  })
+
+  test('is told from what is past, or as near as a failure puts a feed off', () => {
+    const place: FeedPlace = {
+      ...newPlace(),
+      readAtMs: nowMs - 1,
+      askedAtMs: nowMs - 1,
+      notedAtMs: nowMs - 1,
+      wait: { untilMs: nowMs + longestMs, why: 'x' },
+      rescan: { atMs: nowMs + longestMs, failures: 0, pages: 0 },
+    }
+    const [fleet, share] = [newFleet(nowMs - 1), { value: 0.5, atMs: nowMs - 1 }]
+    const before = structuredClone({ place, fleet, share })
+    forgetFuture({ place }, nowMs)
+    forgetFuture({ fleet, share }, nowMs)
+    expect({ place, fleet, share }).toEqual(before)
+    const unread = newPlace()
+    forgetFuture({ place: unread }, nowMs)
+    expect(unread).toEqual(newPlace())
   })
 })

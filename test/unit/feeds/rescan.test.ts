@@ -387,6 +387,14 @@ describe('the ladder', () => {
     expect(mixed.ladder).toEqual(planRescans(many(60, false), 1).ladder)
   })
 
+  test('counts no pages of feeds whose whole window is read at an interval of their own', () => {
+    const load = { backMs: 7 * dayMs, perWeek: 1_000_000, isMatched: true }
+    const budgeted = { ...load, everyMs: undefined }
+    const { wholeEveryMs } = planRescans([budgeted], 1)
+    expect(wholeEveryMs).toBeCloseTo((100_000 / 0.05) * 1_000)
+    expect(planRescans([budgeted, { ...load, everyMs: hourMs }], 1)).toMatchObject({ wholeEveryMs })
+  })
+
   test.each([
     [1, 20_000],
     [8, 1_000],

@@ -79,6 +79,16 @@ test('a counting cut says how many characters are missing', () => {
   expect(cutCounting(text, said.length + 1)).toBe(`${'😀'.repeat(said.length)}…`)
 })
 
+test.each([
+  ['exe\u202E', 'exe'],
+  ['\u202Eexe', 'exe'],
+  [' two  words ', 'two words'],
+  ['two words', 'two words'],
+  ['see https://a.example', 'see hxxps://a[.]example'],
+])('of a line nothing is left that hides or links: %j', (text, line) => {
+  expect(inertLine(text, 100)).toBe(line)
+})
+
 test('words behind hundreds of characters that nobody sees are read, and a cut says so', () => {
   const unseen = '\u200B'
   expect(inertLine(`${unseen.repeat(276)}word`, 10)).toBe('word')

@@ -106,7 +106,7 @@ describe('a new silence', () => {
   })
 
   test.each<[string, Partial<SilenceRequest>]>([
-    ['until: more than 30 days after it begins', { forMs: maxSilenceMs + 1 }],
+    ['until: more than 30 days after it begins', { forMs: 30 * 24 * hourMs + 1 }],
     ['until: ends before it begins', { forMs: 0 }],
     ['until: has no value', { forMs: Infinity }],
     ['matchers: an empty list, which would mean every event', { matchers: [] }],
@@ -132,8 +132,15 @@ describe('a new silence', () => {
     for (const { remedy } of mistakes) expect(remedy).not.toBe('')
   })
 
+  test('that is too long is told until when it may last', () => {
+    const result = newSilence(aRequest({ forMs: 31 * 24 * hourMs }))
+    const [mistake] = isSilenceProblem(result) ? result.mistakes : []
+    const remedy = 'write 2026-12-21T12:00:00Z or earlier, and renew it while it is needed'
+    expect(mistake?.remedy).toBe(remedy)
+  })
+
   test('may last 30 days, and know the labels of the feeds', () => {
-    expect(mistakesIn({ forMs: maxSilenceMs, matchers: ['team="brand"'] })).toEqual([])
+    expect(mistakesIn({ forMs: 30 * 24 * hourMs, matchers: ['team="brand"'] })).toEqual([])
     expect(mistakesIn({ id: `0${'-'.repeat(39)}` })).toEqual([])
   })
 })
