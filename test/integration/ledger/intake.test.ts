@@ -45,6 +45,45 @@ test('a page is taken in once: its repeat makes duplicates and no items', async 
   expect(accounting.sinks['siem']).toMatchObject({ created: 1 })
 })
 
+test('a page goes in in pieces of 500 events, items and malformed ones, each behind a fence of its own', async () => {
+  const book = await tests.book()
+  let pages = 0
+  const pieces = async (events: number, sinks: number, unread = 0): Promise<number> => {
+    const feed = `feed-${(pages += 1)}`
+    const to = Array.from({ length: sinks }, (_none, at) => `sink-${at}`)
+    const shown = Array.from({ length: events }, (_none, at) =>
+      routed({ uid: `${feed}/${at}` }, to),
+    )
+    const malformed = Array.from({ length: unread }, (_none, at) => {
+      return { uid: null, problem: 'no event', raw: JSON.stringify({ feed, at }) }
+    })
+    const accepted = await takeIn(book, shown, { feed, malformed })
+    expect(accepted).toMatchObject({
+      counts: { fetched: events + unread, new: events, quarantined: unread },
+    })
+    return (await openFeed(book, feed, 1000)).sequence
+  }
+  expect(await pieces(250, 1)).toBe(1)
+  expect(await pieces(251, 1)).toBe(2)
+  expect(await pieces(0, 0, 500)).toBe(1)
+  expect(await pieces(0, 0, 501)).toBe(2)
+  expect(await pieces(100, 1, 300)).toBe(1)
+  expect(await pieces(1, 500, 0)).toBe(1) // larger than a piece, and in one all the same
+  expect(await pieces(2, 499, 0)).toBe(2)
+})
+
+test('the newest of a page is what was created last; without a time there is none', async () => {
+  const book = await tests.book()
+  const newest = async () => (await openFeed(book, 'brand', 1000)).newestMs
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: null })])
+  expect(await newest()).toBeUndefined()
+  await takeIn(
+    book,
+    [7, null, 9, 8].map((createdAtMs, at) => routed({ uid: `a/c/${at}`, createdAtMs })),
+  )
+  expect(await newest()).toBe(9)
+})
+
 test('the same uid twice in one page is one event', async () => {
   const book = await tests.book()
   const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])

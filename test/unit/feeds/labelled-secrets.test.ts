@@ -107,6 +107,7 @@ test.each([
   'user=joe password=⟦a b!host=db1⟧',
   'password: ⟦ab⟧ | user: joe',
   'password: ⟦ab⟧<br>user: joe',
+  'password: ⟦ab⟧<BR>user: joe',
   'password: ⟦ab⟧ - user: joe',
   'password: ⟦ab⟧   user: joe',
   '| password | ⟦hunter22⟧ | rome |',

@@ -293,6 +293,19 @@ describe('the share of the limit', () => {
   })
 })
 
+test('what a lane learns of a span is how much was expected, and by how much it was more or less', () => {
+  for (const newEvents of [0, 4]) {
+    const place = { ...newPlace(), readAtMs: nowMs - 3_000_000 }
+    const fleet = newFleet(nowMs)
+    const expected = rateOf({ ...place, events: newEvents }, fleet) * 3_000
+    const page = { askedAtMs: nowMs, newEvents, urgentEvents: 0, hasMore: false, isBacklog: false }
+    notePage(place, fleet, page)
+    expect(fleet).toMatchObject({ events: newEvents, watchedSeconds: 3_000 })
+    expect(fleet.expected).toBeCloseTo(expected, 9)
+    expect(fleet.deviation).toBeCloseTo((newEvents - expected) ** 2, 9)
+  }
+})
+
 describe('what was written while a clock was ahead', () => {
   const ahead = nowMs + 1
   const longestMs = 16 * 60_000

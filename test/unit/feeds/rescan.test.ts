@@ -387,6 +387,23 @@ describe('the ladder', () => {
     expect(mixed.ladder).toEqual(planRescans(many(60, false), 1).ladder)
   })
 
+  test.each([
+    ['all that are sooner read than the whole window', [1, 1_000], [0, 1, 2, 3, 4]],
+    ['every second one', [8, 5_000], [1, 3, 5]],
+    ['every third one', [60, 1_000], [3, 6]],
+    ['a single one', [5, 20_000], [2]],
+  ] as const)('has, of its windows, %s', (_which, [count, perWeek], rungs) => {
+    const load = { perWeek, backMs: 7 * dayMs, everyMs: undefined, isMatched: false }
+    const feeds = Array.from({ length: count }, () => load)
+    expect(planRescans(feeds, 1).ladder.rungs).toEqual(rungs)
+  })
+
+  test('has the windows of the feed that reaches back farthest', () => {
+    const load = { perWeek: 1, everyMs: undefined, isMatched: false }
+    const feeds = [20 * minuteMs, 7 * dayMs, hourMs].map((backMs) => ({ ...load, backMs }))
+    expect(planRescans(feeds, 10).ladder.rungs).toEqual([0, 1, 2, 3, 4])
+  })
+
   test('counts no pages of feeds whose whole window is read at an interval of their own', () => {
     const load = { backMs: 7 * dayMs, perWeek: 1_000_000, isMatched: true }
     const budgeted = { ...load, everyMs: undefined }
