@@ -124,6 +124,18 @@ test('a turn reads to the end and takes every event in once, over as many turns 
   expect(sandbox.violations().changedWalks).toBe(0)
 })
 
+test('after each page a turn is asked whether it goes on, by how many it has read', async () => {
+  sandbox.addEvents(35)
+  const asked: number[] = []
+  const goesOn = (pages: number): Promise<boolean> => {
+    asked.push(pages)
+    return Promise.resolve(pages < 2)
+  }
+  expect(await aPoller().pollOnce(aFeed(), { ...never, goesOn })).toEqual({ status: 'more' })
+  expect(asked).toEqual([1, 2])
+  expect(await known()).toHaveLength(20)
+})
+
 test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
   const feed = aFeed({ sweep: { everyMs: hourMs, backMs: hourMs } })
   sandbox.addEvents(25)

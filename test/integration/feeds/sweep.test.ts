@@ -408,3 +408,10 @@ test('a page of the tail says when rescans may be due sooner: at first ends, new
   await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
   expect(told.at(-1)?.[0]).toBe(true)
 })
+
+test('how often the whole window of a feed is read again can be watched', async () => {
+  rig = await startFeedRig({ tests, sandbox: { endMode: 'empty' } })
+  const sweep = { everyMs: 2 * hourMs, backMs: 168 * hourMs }
+  await rig.turn(aFeed({ startMs, sweep }), 'sweep')
+  expect(await scraped(rig.metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(7_200)
+})

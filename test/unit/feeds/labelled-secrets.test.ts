@@ -108,6 +108,8 @@ test.each([
   'password: ⟦ab⟧ | user: joe',
   'password: ⟦ab⟧<br>user: joe',
   'password: ⟦ab⟧<BR>user: joe',
+  'password: ⟦x⟧\nmore words\n  user: joe',
+  'password: ⟦ab | cd ef⟧',
   'password: ⟦ab⟧ - user: joe',
   'password: ⟦ab⟧   user: joe',
   '| password | ⟦hunter22⟧ | rome |',
