@@ -70,7 +70,8 @@ export function buildDelivery(
     logger,
   })
   const wake = createWake({ circuit, drains, clock, logger })
-  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, drains })
+  const { expected } = service
+  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, drains, expected })
   const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
   const diverter = createDiverter({ sinks: relieved, books: shared.books, drains, metrics })
   const release: DetailJobsOptions['release'] = (account, made) => drains.tellMade(account, made)

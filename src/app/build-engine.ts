@@ -42,8 +42,8 @@ export async function buildEngine(shared: Shared, service: Service): Promise<Eng
     generation: () => shared.generation.number,
     isActive: () => shared.generation.isActive,
   })
-  const state = buildState(shared, service, delivery)
-  const notices = buildNotices(shared, delivery, state)
+  const state = buildState(shared, service, { ...delivery, lanes })
+  const notices = buildNotices(shared, { delivery, state, expected: service.expected })
   const audits = buildAudits(shared, service, delivery)
   const accounts = buildAccountWatch(shared)
   const others = { accounts, lanes, audits, state, ...buildKeeping(shared) }

@@ -1,3 +1,4 @@
+import type { ExpectedPolling } from '../config/lane-outlook.ts'
 import { ensureDigests } from '../digest/digest-turn.ts'
 import { createFlusher } from '../digest/flusher.ts'
 import type { Gate } from '../digest/gate.ts'
@@ -25,6 +26,8 @@ export interface FlusherParts {
   circuit: Circuit
   wake: Pick<Wake, 'ensureTried'>
   drains: Pick<Drains, 'tell'>
+  /** How far a feed may fall behind. */
+  expected: (feed: string) => Pick<ExpectedPolling, 'lagObjectiveMs'>
 }
 
 /** One pass of everything that waits for company; the form in which sinks collect. */
@@ -62,7 +65,7 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
       return isShut || (state === 'half_open' && (await parts.wake.ensureTried(sink)))
     },
     mayHold: () => generation.isActive,
-    coverage: (fromMs) => coverageOf(shared, fromMs),
+    coverage: (fromMs) => coverageOf(shared, parts.expected, fromMs),
     serviceLink: createServiceLink(config.accounts),
     tell: (account, work) => parts.drains.tell(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
@@ -100,7 +103,11 @@ export function collectingSinks(
 }
 
 /** Every feed's last time at its end, and what of it could not be read: what a digest cannot know. */
-async function coverageOf(shared: Shared, fromMs: number): Promise<DigestFacts['feeds']> {
+async function coverageOf(
+  shared: Shared,
+  expected: FlusherParts['expected'],
+  fromMs: number,
+): Promise<DigestFacts['feeds']> {
   const nowMs = shared.clock.now()
   const feeds: DigestFacts['feeds'] = []
   const quarantines = new Map(
@@ -108,12 +115,13 @@ async function coverageOf(shared: Shared, fromMs: number): Promise<DigestFacts['
       shared.books.map(async (book) => [book, await countQuarantined(book, fromMs)] as const),
     ),
   )
-  for (const { name, account, lagObjectiveMs } of shared.config.feeds) {
+  for (const { name, account } of shared.config.feeds) {
     const book = findBook(shared, account)
     const state = book && (await peekFeed(book, name, nowMs))
     const quarantined = book && quarantines.get(book)?.[name]
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
-    const isBehind = lastCaughtUpMs === null || nowMs - lastCaughtUpMs > lagObjectiveMs
+    const isBehind =
+      lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expected(name).lagObjectiveMs
     feeds.push({
       feed: name,
       lastCaughtUpMs,

@@ -10,6 +10,7 @@ import type { Book } from '../ledger/book.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { sendPing } from '../sinks/webhook/ping.ts'
 import type { DeliveryParts } from './build-delivery.ts'
+import type { Service } from './build-service.ts'
 import type { State, StateWatch } from './build-state.ts'
 import type { Shared } from './shared.ts'
 
@@ -18,11 +19,15 @@ export interface NoticeParts {
   lookOnce(): Promise<void>
 }
 
+export interface NoticeSources extends Pick<Service, 'expected'> {
+  delivery: DeliveryParts
+  state: StateWatch
+}
+
 /** undefined where the configuration asks for neither notices nor a canary. */
 export function buildNotices(
   shared: Shared,
-  delivery: DeliveryParts,
-  state: StateWatch,
+  { delivery, state, expected }: NoticeSources,
 ): NoticeParts | undefined {
   const { config, generation } = shared
   if (config.notices === undefined && config.canary === undefined) return undefined
@@ -31,7 +36,8 @@ export function buildNotices(
   const ways = waysIn(book, delivery)
   const tell = buildTeller(shared, delivery, ways)
   const parts = { ...shared, book, tell, isActive: () => generation.isActive }
-  const readSnapshot = async (): Promise<Snapshot> => snapshotOf(shared, await state.current())
+  const readSnapshot = async (): Promise<Snapshot> =>
+    snapshotOf(shared, await state.current(), expected)
   const notices =
     config.notices &&
     createNotices({
@@ -86,12 +92,16 @@ function buildTeller(shared: Shared, { drains }: DeliveryParts, ways: ToldOption
   })
 }
 
-function snapshotOf({ config, books }: Shared, state: State): Snapshot {
+function snapshotOf(
+  { config, books }: Shared,
+  state: State,
+  expected: Service['expected'],
+): Snapshot {
   const configured = state.accounts.filter(({ isConfigured }) => isConfigured)
   const byName = new Map(configured.map((account) => [account.name, account]))
   const open = new Set(books.map(({ account }) => account))
   return {
-    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account))),
+    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expected)),
     accounts: configured.map(({ name, isRefused }) => ({ name, isRefused })),
     left: state.accounts
       .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
@@ -121,8 +131,10 @@ function sinkHealth(name: string, state: State): Snapshot['sinks'] {
 function feedHealth(
   feed: Shared['config']['feeds'][number],
   account: AccountState | undefined,
+  expected: Service['expected'],
 ): Snapshot['feeds'][number] {
-  const { name, lagObjectiveMs } = feed
+  const { name } = feed
+  const { lagObjectiveMs } = expected(name)
   const state = account?.feeds.get(name)
   const reserve = quotaReserveOf(feed, state?.walk)
   const quarantine = account?.quarantine[name]

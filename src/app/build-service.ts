@@ -1,7 +1,8 @@
+import { expectPolling, type ExpectedPolling } from '../config/lane-outlook.ts'
 import type { LaneLimit } from '../feeds/lane.ts'
 import type { Logger } from '../runtime/logger.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
-import { createOrganizations } from '../service/pacing/organizations.ts'
+import { createOrganizations, type Organizations } from '../service/pacing/organizations.ts'
 import { createTierLimiter } from '../service/pacing/tier-limiter.ts'
 import { createTurns } from '../service/pacing/turns.ts'
 import type { Tier } from '../service/config.ts'
@@ -13,6 +14,8 @@ export interface Service {
   client(account: string): ServiceClient
   /** The limit that an account's requests of a tier count against. */
   limit(account: string, tier: Tier): LaneLimit
+  /** How often a feed is probably read, and how far it may fall behind, as organizations are known by now. */
+  expected: (feed: string) => ExpectedPolling
   /** Grows whenever an organization becomes known: limits are others from then on. */
   limitsVersion(): number
   /**
@@ -66,24 +69,41 @@ export function buildService(shared: Shared): Service {
     if (!found) throw new Error(`no client for account ${account}`)
     return found
   }
-  function limit(account: string, tier: Tier): LaneLimit {
-    const lane = organizations.laneOf(account, tier)
-    const { organization } = lane
-    const id = `${organization}.${tier}`
-    const [perSecond, share] = [organizations.limitOf(lane), organizations.shareOf(lane)]
-    return { id, organization, tier, perSecond, share }
-  }
   async function close(): Promise<void> {
     turns.close()
     await Promise.all([...clients.values()].map((one) => one.close()))
   }
   return {
     client,
-    limit,
+    limit: (account, tier) => limitIn(organizations, account, tier),
+    expected: expectationsOf(config, organizations),
     limitsVersion: () => organizations.version(),
     recallOrganizations: () => recallOrganizations([...clients.values()]),
     findOrganizations: (signal) => findOrganizations([...clients.values()], logger, signal),
     close,
+  }
+}
+
+function limitIn(organizations: Organizations, account: string, tier: Tier): LaneLimit {
+  const lane = organizations.laneOf(account, tier)
+  const { organization } = lane
+  const id = `${organization}.${tier}`
+  const [perSecond, share] = [organizations.limitOf(lane), organizations.shareOf(lane)]
+  return { id, organization, tier, perSecond, share }
+}
+
+/** Reckoned anew only when an organization became known. */
+function expectationsOf(
+  config: Shared['config'],
+  organizations: Organizations,
+): Service['expected'] {
+  let known: { version: number; feeds: ReturnType<typeof expectPolling> } | undefined
+  return (feed) => {
+    const version = organizations.version()
+    if (known?.version !== version) known = { version, feeds: expectPolling(config, organizations) }
+    const found = known.feeds.get(feed)
+    if (!found) throw new Error(`no feed ${feed}`)
+    return found
   }
 }
 

@@ -2,6 +2,7 @@
 import { readAuditNotes } from '../audit/audit-log.ts'
 import type { CircuitReading } from '../delivery/circuit.ts'
 import { readDigestTimes, type DigestState } from '../digest/digest-state.ts'
+import type { Lanes } from '../feeds/lanes.ts'
 import { quotaReserveOf } from '../feeds/quota-reserve.ts'
 import { readsAll } from '../feeds/walk.ts'
 import { readCanary } from '../notices/canary.ts'
@@ -14,6 +15,7 @@ import { readQuota } from '../service/quota.ts'
 import { ServiceError } from '../service/service-error.ts'
 import { readRetentionNote } from '../store/retention.ts'
 import type { DeliveryParts } from './build-delivery.ts'
+import { describePolling } from './describe-config.ts'
 import type { Service } from './build-service.ts'
 import type { Shared } from './shared.ts'
 
@@ -38,7 +40,11 @@ type Parts = Pick<DeliveryParts, 'circuit' | 'collecting' | 'silences'>
 const restFactor = 19
 const longestRestMs = 15_000
 
-export function buildState(shared: Shared, service: Service, parts: Parts): StateWatch {
+export function buildState(
+  shared: Shared,
+  service: Service,
+  parts: Parts & { lanes: Pick<Lanes, 'known'> },
+): StateWatch {
   const { clock } = shared
   let last: State | undefined
   let running: Promise<State> | undefined
@@ -66,12 +72,13 @@ export function buildState(shared: Shared, service: Service, parts: Parts): Stat
 async function makePass(
   shared: Shared,
   service: Service,
-  parts: Parts & { alive: (() => void) | undefined },
+  parts: Parts & { lanes: Pick<Lanes, 'known'>; alive: (() => void) | undefined },
 ): Promise<State> {
   const { config, redis, keys, clock, books } = shared
   const nowMs = clock.now()
   const metrics = shared.metrics.beginState()
   setBudgets(shared, service)
+  describePolling(shared, service.expected, parts.lanes)
   const feeds = Map.groupBy(
     config.feeds.map((feed) => ({
       ...feed,

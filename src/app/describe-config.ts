@@ -1,5 +1,6 @@
-import { findOutlooks } from '../config/lane-outlook.ts'
+import { expectPolling, type ExpectedPolling } from '../config/lane-outlook.ts'
 import type { Config } from '../config/config.ts'
+import type { Lanes } from '../feeds/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../runtime/sealed-secret.ts'
 import type { Secret } from '../runtime/secret.ts'
@@ -17,18 +18,32 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
   metrics.configHash.set(hashOfAll(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  for (const { feeds, intervalMs } of findOutlooks(config)) {
-    for (const { name, everyMs = intervalMs } of feeds)
-      metrics.feedPollIntervalSeconds.set({ feed: name }, everyMs / 1000)
-  }
-  for (const { name, lagObjectiveMs, sweep, audit } of config.feeds) {
+  const polling = expectPolling(config)
+  describePolling({ config, metrics }, (feed) => polling.get(feed))
+  for (const { name, sweep, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
     if (sweep?.everyMs !== undefined)
       metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
-    metrics.feedLagObjectiveSeconds.set({ feed: name }, lagObjectiveMs / 1000)
   }
   for (const sink of config.canary?.sinks ?? []) {
     metrics.canaryIntervalSeconds.set({ sink }, (config.canary?.everyMs ?? 0) / 1000)
+  }
+}
+
+/**
+ * The interval of each feed as the lanes gave it; where they know of none, as it is expected. `expected`: with the
+ * organizations that are known by now.
+ */
+export function describePolling(
+  { config, metrics }: Pick<Shared, 'config' | 'metrics'>,
+  expected: (feed: string) => ExpectedPolling | undefined,
+  lanes?: Pick<Lanes, 'known'>,
+): void {
+  for (const { name: feed, account } of config.feeds) {
+    const { intervalMs = 0, lagObjectiveMs = 0 } = expected(feed) ?? {}
+    const givenMs = lanes?.known({ account, name: feed })?.intervalMs ?? intervalMs
+    metrics.feedPollIntervalSeconds.set({ feed }, givenMs / 1000)
+    metrics.feedLagObjectiveSeconds.set({ feed }, lagObjectiveMs / 1000)
   }
 }
 

@@ -5,6 +5,7 @@ import { buildTurns, type FlusherParts } from '../app/build-flusher.ts'
 import { buildSinks } from '../app/build-sinks.ts'
 import { readSilences } from '../app/live-silences.ts'
 import type { Config } from '../config/config.ts'
+import { expectPolling } from '../config/lane-outlook.ts'
 import { createCircuit, type Circuit } from '../delivery/circuit.ts'
 import type { TurnOptions } from '../digest/turn-options.ts'
 import { createRouter } from '../routing/router.ts'
@@ -13,6 +14,7 @@ import { createMetrics } from '../runtime/metrics.ts'
 import { defaultTimings } from '../runtime/timings.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { quiet } from './context.ts'
+import { knownOrganizations } from './feed-report.ts'
 import { createWorkHints } from '../delivery/work-hints.ts'
 import { withLedger, type OpenLedger } from './open-ledger.ts'
 
@@ -53,7 +55,10 @@ export async function withTurns<Result>(
         tell: (account, made) => hints.tell(made.map(({ sink }) => ({ account, sink, inMs: 0 }))),
       }
       const wake = { ensureTried: () => Promise.resolve(false) }
-      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, drains })
+      const polling = expectPolling(config, await knownOrganizations(ledger, config.accounts))
+      const expected: FlusherParts['expected'] = (feed) =>
+        polling.get(feed) ?? { lagObjectiveMs: Infinity }
+      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, drains, expected })
       return work({ ledger, sinks, circuit, turns })
     })
   } finally {

@@ -1,13 +1,20 @@
 /** How far each feed is, read from the ledger without touching it. */
 import { leftBooks } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
+import { expectPolling, type Polling } from '../config/lane-outlook.ts'
 import { ownFeed } from '../events/own-feed.ts'
 import type { FeedConfig } from '../feeds/config.ts'
 import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
 import { readAccounting, type FeedAccount } from '../ledger/accounting.ts'
 import { feedLagMs, peekFeed, type FeedState } from '../ledger/feed-state.ts'
 import { countQuarantined } from '../ledger/quarantine.ts'
-import { createOrganizations, type Lane } from '../service/pacing/organizations.ts'
+import { readOrganization } from '../service/organization-lookup.ts'
+import {
+  createOrganizations,
+  type Lane,
+  type Organizations,
+} from '../service/pacing/organizations.ts'
+import { ServiceError } from '../service/service-error.ts'
 import { redisNow, type OpenLedger } from './open-ledger.ts'
 
 export interface FeedReport {
@@ -16,6 +23,7 @@ export interface FeedReport {
   state: FeedState | undefined
   /** As the metric has it. */
   lagMs: number | undefined
+  lagObjectiveMs: number
   counts: FeedAccount | undefined
   /** Items in the quarantine that it showed last. */
   quarantined: number
@@ -44,10 +52,9 @@ export async function reportLeftFeeds(ledger: OpenLedger, config: Config): Promi
   return feeds
 }
 
-export async function reportFeeds(
-  ledger: OpenLedger,
-  config: Pick<Config, 'accounts' | 'feeds'>,
-): Promise<FeedReport[]> {
+export async function reportFeeds(ledger: OpenLedger, config: Polling): Promise<FeedReport[]> {
+  const organizations = await knownOrganizations(ledger, config.accounts)
+  const expected = expectPolling(config, organizations)
   const nowMs = await redisNow(ledger)
   const accountings = new Map(
     await Promise.all(
@@ -66,18 +73,36 @@ export async function reportFeeds(
       const state = account && (await peekFeed(account.book, feed.name, nowMs))
       const lagMs = state && feedLagMs(state, nowMs)
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
-      return { feed, state, lagMs, counts: account?.feeds[feed.name], quarantined }
+      const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
+      const counts = account?.feeds[feed.name]
+      return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
     }),
   )
-  return withBounds(reports, config)
+  return withBounds(reports, config, organizations)
+}
+
+/** Accounts and their organizations, as far as the replicas found them out. */
+export async function knownOrganizations(
+  { redis, keys }: OpenLedger,
+  accounts: Config['accounts'],
+): Promise<Organizations> {
+  const organizations = createOrganizations(accounts)
+  for (const account of accounts) {
+    try {
+      organizations.learn(account.name, await readOrganization(redis, keys, account))
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error // its key cannot be read
+    }
+  }
+  return organizations
 }
 
 /** As the daemon plans its rescans, by what all feeds of a tier were seen to show. */
 export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports: readonly Report[],
   { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
+  organizations = createOrganizations(accounts),
 ): (Report & Pick<FeedReport, 'bounds'>)[] {
-  const organizations = createOrganizations(accounts)
   const laneOf = ({ account, tier }: FeedConfig): Lane => organizations.laneOf(account, tier)
   const budget = createRescanBudget(
     feeds,

@@ -83,6 +83,7 @@ function feedJson({
   feed,
   state,
   lagMs,
+  lagObjectiveMs,
   counts,
   quarantined,
   bounds,
@@ -98,7 +99,7 @@ function feedJson({
     paused: paused ? { reason: paused.reason, since: isoTime(paused.sinceMs) } : null,
     refused: refused ? { reason: refused.reason, since: isoTime(refused.sinceMs) } : null,
     lag_seconds: lagMs === undefined ? null : lagMs / 1000,
-    lag_objective_seconds: feed.lagObjectiveMs / 1000,
+    lag_objective_seconds: lagObjectiveMs / 1000,
     last_success: isoTime(state?.lastSuccessMs),
     last_caught_up: isoTime(state?.lastCaughtUpMs),
     newest_event: isoTime(state?.newestMs),
@@ -196,9 +197,12 @@ function quarantineLines({ terminal }: Context, { feed, quarantined }: FeedRepor
   return [`  ${terminal.paint('yellow', said)}: tocsin quarantine list --feed ${feed.name}`]
 }
 
-function lagInWords({ terminal }: Context, { feed, lagMs = 0, state }: FeedReport): string {
-  const isBad = lagMs > feed.lagObjectiveMs || state?.unreadable !== undefined
-  const lag = `lag ${spanInWords(lagMs)}, objective ${spanInWords(feed.lagObjectiveMs)}`
+function lagInWords(
+  { terminal }: Context,
+  { lagMs = 0, lagObjectiveMs, state }: FeedReport,
+): string {
+  const isBad = lagMs > lagObjectiveMs || state?.unreadable !== undefined
+  const lag = `lag ${spanInWords(lagMs)}, objective ${spanInWords(lagObjectiveMs)}`
   return terminal.paint(isBad ? 'red' : 'green', lag)
 }
 

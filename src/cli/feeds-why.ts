@@ -1,5 +1,4 @@
 /** Which feed of each organization and tier is read next, and why, by what the replicas handed over last. */
-import { ServiceError } from '../service/service-error.ts'
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feeds/config.ts'
 import { feedId, loadLane } from '../feeds/lane-store.ts'
@@ -11,8 +10,8 @@ import {
   shareAt,
   type FeedPlace,
 } from '../feeds/next-feed.ts'
-import { readOrganization } from '../service/organization-lookup.ts'
-import { createOrganizations, type Organizations } from '../service/pacing/organizations.ts'
+import type { Organizations } from '../service/pacing/organizations.ts'
+import { knownOrganizations } from './feed-report.ts'
 import { redisNow, type OpenLedger } from './open-ledger.ts'
 import { harmless, spanInWords } from './words.ts'
 
@@ -32,8 +31,7 @@ export async function explainFeeds(
   { accounts, feeds, limits }: Pick<Config, 'accounts' | 'feeds' | 'limits'>,
 ): Promise<ReadonlyMap<FeedConfig, FeedWhy>> {
   const nowMs = await redisNow(ledger)
-  const organizations = createOrganizations(accounts)
-  await learnOrganizations(ledger, accounts, organizations)
+  const organizations = await knownOrganizations(ledger, accounts)
   const lanes = new Map<string, FeedConfig[]>()
   for (const feed of feeds) {
     const { organization, tier } = organizations.laneOf(feed.account, feed.tier)
@@ -49,21 +47,6 @@ export async function explainFeeds(
     }
   }
   return whys
-}
-
-/** As far as the replicas found them out. */
-async function learnOrganizations(
-  { redis, keys }: OpenLedger,
-  accounts: Config['accounts'],
-  organizations: Organizations,
-): Promise<void> {
-  for (const account of accounts) {
-    try {
-      organizations.learn(account.name, await readOrganization(redis, keys, account))
-    } catch (error) {
-      if (!(error instanceof ServiceError)) throw error // its key cannot be read
-    }
-  }
 }
 
 async function explainLane(

@@ -1,5 +1,4 @@
-/** What the limits let expect of polling, by organization and tier, before anything was polled. */
-import { leastObjectiveMs } from '../feeds/feed-config-parts.ts'
+/** What the limits let expect of polling, by organization and tier. */
 import type { FeedConfig } from '../feeds/config.ts'
 import { expectIntervals, pollFloor, type Outlook } from '../feeds/next-feed.ts'
 import type { Tier } from '../service/config.ts'
@@ -18,14 +17,15 @@ export interface LaneOutlook extends Outlook {
 /** What polling is expected of. */
 export type Polling = Pick<Config, 'accounts' | 'feeds' | 'limits'>
 
-export function findOutlooks({ accounts, feeds, limits }: Polling): LaneOutlook[] {
-  const organizations = createOrganizations(accounts)
-  const lanes = new Map<string, FeedConfig[]>()
-  for (const feed of feeds) {
+/** `organizations`: as far as they are known by now; left out: as the configuration states them. */
+export function findOutlooks(
+  { accounts, feeds, limits }: Polling,
+  organizations = createOrganizations(accounts),
+): LaneOutlook[] {
+  const lanes = Map.groupBy(feeds, (feed) => {
     const { organization, tier } = organizations.laneOf(feed.account, feed.tier)
-    const id = `${organization}.${tier}`
-    lanes.set(id, [...(lanes.get(id) ?? []), feed])
-  }
+    return `${organization}.${tier}`
+  })
   const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
@@ -45,15 +45,31 @@ export function findOutlooks({ accounts, feeds, limits }: Polling): LaneOutlook[
   })
 }
 
-/** The feeds with the objectives that follow from the limits where the operator states none. */
-export function withObjectives(polling: Polling): FeedConfig[] {
-  const objectives = new Map<FeedConfig, number>()
-  for (const lane of findOutlooks(polling)) {
-    const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * lane.intervalMs))
-    for (const feed of lane.feeds) objectives.set(feed, usualMs)
+/** How often a feed is probably read, and how far it may fall behind. */
+export interface ExpectedPolling {
+  intervalMs: number
+  lagObjectiveMs: number
+}
+
+/** No default of `lag_objective` is shorter. */
+const leastObjectiveMs = 5 * 60_000
+
+/**
+ * By the names of feeds. Where an operator states no objective it is three times the interval: the one that is
+ * stated, as far as it is kept, else what the limit allows.
+ */
+export function expectPolling(
+  polling: Polling,
+  organizations = createOrganizations(polling.accounts),
+): ReadonlyMap<string, ExpectedPolling> {
+  const expected = new Map<string, ExpectedPolling>()
+  for (const lane of findOutlooks(polling, organizations)) {
+    for (const { name, everyMs, longestMs, lagObjectiveMs: statedMs } of lane.feeds) {
+      const keptMs = everyMs ?? (lane.areStatedKept ? longestMs : undefined)
+      const intervalMs = everyMs ?? Math.min(lane.intervalMs, keptMs ?? Infinity)
+      const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * (keptMs ?? lane.intervalMs)))
+      expected.set(name, { intervalMs, lagObjectiveMs: statedMs ?? usualMs })
+    }
   }
-  return polling.feeds.map((feed) => {
-    const lagObjectiveMs = feed.lagObjectiveMs || (objectives.get(feed) ?? leastObjectiveMs)
-    return { ...feed, lagObjectiveMs }
-  })
+  return expected
 }

@@ -10,7 +10,6 @@ import type { Mistake } from './config-error.ts'
 import { configHash } from './config-hash.ts'
 import type { Config } from './config.ts'
 import type { Environment } from './environment.ts'
-import { withObjectives } from './lane-outlook.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
@@ -64,7 +63,7 @@ function configOf(file: z.output<typeof configFile>): Config {
     http: file.http,
     accounts,
     limits: file.limits,
-    feeds: withObjectives({ accounts, feeds, limits: file.limits }),
+    feeds,
     sinks: Object.entries(file.sinks).map(([name, sink]) => ({ name, ...sink })),
     route: file.route,
     timeIntervals: file.time_intervals ?? {},

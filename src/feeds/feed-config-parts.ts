@@ -75,10 +75,7 @@ export function ruledOf(
     ...partsOf(file),
     everyMs: undefined,
     longestMs: stated.length > 0 ? Math.min(...stated) : undefined,
-    // without any, the budget decides (lag-objectives.ts)
-    lagObjectiveMs:
-      file.lag_objective ??
-      (file.every === undefined ? 0 : Math.max(3 * file.every, leastObjectiveMs)),
+    lagObjectiveMs: file.lag_objective,
   }
 }
 
@@ -88,12 +85,9 @@ export function commonOf(file: CommonFile & { every: number }): CommonParts & { 
     ...partsOf(file),
     everyMs: file.every,
     longestMs: undefined,
-    lagObjectiveMs: file.lag_objective ?? Math.max(3 * file.every, leastObjectiveMs),
+    lagObjectiveMs: file.lag_objective,
   }
 }
-
-/** No default of `lag_objective` is shorter. */
-export const leastObjectiveMs = 5 * 60_000
 
 function partsOf(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
   return {

@@ -22,7 +22,8 @@ export interface FeedCommon {
   everyMs: number | undefined
   /** Of feeds that are read by rate, the longest interval that the operator states, if any. */
   longestMs: number | undefined
-  lagObjectiveMs: number
+  /** undefined: it follows from how often the feed is read (config/lane-outlook.ts). */
+  lagObjectiveMs: number | undefined
   /** How far back the very first poll begins. */
   startMs: number
   /** What the first poll finds reaches people as one summary, or each by itself. */

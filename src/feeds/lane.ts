@@ -11,7 +11,6 @@ import type { Clock } from '../runtime/clock.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Logger } from '../runtime/logger.ts'
-import type { Metrics } from '../runtime/metrics.ts'
 import type { Timings } from '../runtime/timings.ts'
 import {
   feedId,
@@ -63,7 +62,6 @@ export interface LaneOptions {
   keys: Keys
   clock: Clock
   logger: Logger
-  metrics: Metrics
   timings: Timings
 }
 
@@ -76,6 +74,8 @@ export interface LaneFeeds {
 export interface LaneReader {
   /** By their ids, as organizations are known by now: two accounts may turn out to share one. */
   lanes(): ReadonlyMap<string, LaneFeeds>
+  /** What this process knows of a feed; of a lane that another replica reads, as it was handed over last. */
+  known: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   /** Reads a lane until its turn is over. Never throws. */
   hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
   /** Once all turns are over: gives up what waits for a slot or an answer; resolves when it has ended. */
@@ -145,6 +145,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
   }
   return {
     lanes: reader.lanes,
+    known: (feed) => reader.places.get(feedId(feed)),
     hold: (lane, isOver) => hold(reader, lane, isOver),
     async abort() {
       reader.held.forEach(wake)
@@ -326,7 +327,7 @@ async function follow(reader: Reader, held: Held, run: Run): Promise<void> {
 }
 
 async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
-  const { clock, metrics } = reader
+  const { clock } = reader
   const { feed } = run
   const place = placeOf(reader, feed)
   let askedAtMs = clock.now()
@@ -340,9 +341,6 @@ async function takeTail(reader: Reader, held: Held, run: Run): Promise<void> {
       enter(reader, run, 'queued')
       notePage(place, held.state.fleet, { askedAtMs, ...page })
       if (page.isNewWalk && place.rescan) place.rescan.atMs = clock.now()
-      const { intervalMs } = place
-      if (intervalMs !== undefined)
-        metrics.feedPollIntervalSeconds.set({ feed: feed.name }, intervalMs / 1000)
     },
     async goesOn() {
       await clock.sleep(freeAt(reader, held) - clock.now(), run.stopping.signal)

@@ -7,9 +7,12 @@ import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
 import { within } from '../runtime/clock.ts'
 import { createStandStill } from '../runtime/stand-still.ts'
+import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneLimit, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
+  /** What this process knows of a feed; of a lane that another replica reads, as it was handed over last. */
+  known: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   start(): void
   /** Adds the job of every lane that this process does not hold; one that exists stays as it is. */
   ensure(): Promise<void>
@@ -65,6 +68,7 @@ export function createLanes(options: LanesOptions): Lanes {
   }
 
   return {
+    known: reader.known,
     start() {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))

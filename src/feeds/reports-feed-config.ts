@@ -58,7 +58,7 @@ export const reportsFeedConfig = section(
   account: file.account,
   everyMs: file.every,
   longestMs: undefined,
-  lagObjectiveMs: Math.max(3 * file.every, 5 * 60_000),
+  lagObjectiveMs: undefined,
   startMs: 0,
   backlog: 'send',
   tier: file.tier,

@@ -96,9 +96,12 @@ export const metricTable = {
     },
     'sparse',
   ),
-  feed_lag_objective_seconds: gauge('The configured lag_objective.', feed),
+  feed_lag_objective_seconds: gauge(
+    'lag_objective, or what follows from the interval that the limit allows the organization.',
+    feed,
+  ),
   feed_poll_interval_seconds: gauge(
-    'The interval that the feed is given; at first the expected one.',
+    'The interval at which the feed was read of late; at first the expected one.',
     feed,
   ),
 

@@ -8,8 +8,7 @@ import type { Clock } from '../runtime/clock.ts'
 import type { AccountConfig } from './config.ts'
 import { createCredentials, type Credentials } from './tokens/credentials.ts'
 import type { Organizations } from './pacing/organizations.ts'
-import { ServiceError } from './service-error.ts'
-import { orGiveUp } from './transport/transport.ts'
+import { orGiveUp, ServiceError } from './service-error.ts'
 
 export interface OrganizationLookup {
   /** Learns what an earlier run kept; asks the service nothing. Throws ServiceError where the key cannot be read. */

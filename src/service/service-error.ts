@@ -63,3 +63,21 @@ export class ServiceError extends TocsinError {
     this.mayBeDone = options.mayBeDone ?? false
   }
 }
+
+export function givenUp(): ServiceError {
+  return new ServiceError('timeout', 'the request was given up before the service answered')
+}
+
+/** The shared work goes on for the others when one caller gives up. */
+export async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  const { promise, reject } = Promise.withResolvers<never>()
+  const giveUp = (): void => reject(givenUp())
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', giveUp)
+  }
+}

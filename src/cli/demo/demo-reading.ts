@@ -1,5 +1,6 @@
 /** A run of the demo as it stands: counters of the ledger, messages that arrived, what the feeds have read. */
 import type { Config } from '../../config/config.ts'
+import { expectPolling } from '../../config/lane-outlook.ts'
 import type { FeedConfig } from '../../feeds/config.ts'
 import { pendingOf, readAccounting, type Accounting } from '../../ledger/accounting.ts'
 import type { Book } from '../../ledger/book.ts'
@@ -57,9 +58,9 @@ async function readFeed({ book, sweptAtMs }: Run, feed: FeedConfig): Promise<Fee
 }
 
 function feedReading(
-  { baseline }: Run,
+  { baseline, config }: Run,
   now: Accounting,
-  { feed: { name, labels, lagObjectiveMs }, nowMs, state }: FeedNow,
+  { feed: { name, labels }, nowMs, state }: FeedNow,
 ): FeedReading {
   const caughtUpMs = state?.lastCaughtUpMs
   const since = (word: 'fetched' | 'new' | 'late' | 'duplicate'): number =>
@@ -74,7 +75,7 @@ function feedReading(
     late: since('late'),
     duplicate: since('duplicate'),
     lagMs: caughtUpMs === undefined ? undefined : Math.max(0, nowMs - caughtUpMs),
-    lagObjectiveMs,
+    lagObjectiveMs: expectPolling(config).get(name)?.lagObjectiveMs ?? Infinity,
   }
 }
 

@@ -9,7 +9,7 @@ import type { Logger } from '../../runtime/logger.ts'
 import type { Credentials } from './credentials.ts'
 import { createTokenRenewal, type TokenRenewalOptions } from './token-renewal.ts'
 import { createTokenStore, lockMs, type Token } from './token-store.ts'
-import { givenUp, orGiveUp } from '../transport/transport.ts'
+import { givenUp, orGiveUp } from '../service-error.ts'
 
 export interface TokenCache {
   /** `evenIfPaused`: for the operator's own test, which may find that all is well again. */

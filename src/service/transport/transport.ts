@@ -10,7 +10,7 @@ import type { AccountConfig } from '../config.ts'
 import { BoundedText, daemonLimits, type AnswerLimits } from './bounded-text.ts'
 import { looksLikeHtml } from './error-body.ts'
 import { failureOfError, type Answer } from './failures.ts'
-import { ServiceError } from '../service-error.ts'
+import { givenUp, ServiceError } from '../service-error.ts'
 
 export interface TransportRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -120,24 +120,6 @@ async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promi
     if (length >= bytes) break
   }
   return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
-}
-
-export function givenUp(): ServiceError {
-  return new ServiceError('timeout', 'the request was given up before the service answered')
-}
-
-/** The shared work goes on for the others when one caller gives up. */
-export async function orGiveUp<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (!signal) return work
-  const { promise, reject } = Promise.withResolvers<never>()
-  const giveUp = (): void => reject(givenUp())
-  signal.addEventListener('abort', giveUp, { once: true })
-  if (signal.aborted) giveUp()
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    signal.removeEventListener('abort', giveUp)
-  }
 }
 
 function headersOf({ authorization, body }: TransportRequest): Record<string, string> {

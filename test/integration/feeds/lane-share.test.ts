@@ -4,8 +4,7 @@ import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/
 import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
+import type { Clock } from '../../../src/runtime/clock.ts'
 import { defaultTimings } from '../../../src/runtime/timings.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
@@ -116,7 +115,6 @@ function readerOf(
     keys,
     clock,
     logger: silent,
-    metrics: createMetrics({ clock: systemClock }),
     timings: defaultTimings,
   })
 }

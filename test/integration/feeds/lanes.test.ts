@@ -5,7 +5,6 @@ import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
 import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
@@ -64,7 +63,6 @@ async function start(
     redis: tests.redis,
     clock: systemClock,
     logger: silent,
-    metrics: createMetrics({ clock: systemClock }),
     timings: shortTimings,
     ...more,
   })

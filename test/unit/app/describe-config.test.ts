@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { hashOfAll } from '../../../src/app/describe-config.ts'
+import { describePolling, hashOfAll } from '../../../src/app/describe-config.ts'
+import { newPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { createMetrics } from '../../../src/runtime/metrics.ts'
+import { scraped } from '../../support/feed-rig.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
 const base = `
@@ -12,6 +16,24 @@ route: {sinks: [soc]}
 function hashOf(text: string): number {
   return hashOfAll(parseConfig(text, { file: 'tocsin.yaml', env: {} }).config)
 }
+
+test('the interval is the one that the lanes gave, and the expected one of a feed that they do not know', async () => {
+  const two = base.replace('group: 7}}', 'group: 7}, other: {type: events, identifier_group: 8}}')
+  const { config } = parseConfig(two, { file: 'tocsin.yaml', env: {} })
+  const metrics = createMetrics({ clock: systemClock })
+  const known = ({ name }: { name: string }): FeedPlace | undefined =>
+    name === 'brand' ? { ...newPlace(), intervalMs: 42_000 } : undefined
+  const expected = { intervalMs: 7_000, lagObjectiveMs: 900_000 }
+  describePolling({ config, metrics }, () => expected, { known })
+  const seen = await Promise.all(
+    ['brand', 'other'].flatMap((feed) =>
+      ['poll_interval', 'lag_objective'].map((what) =>
+        scraped(metrics, `feed_${what}_seconds{feed="${feed}"}`),
+      ),
+    ),
+  )
+  expect(seen).toEqual([42, 900, 7, 900])
+})
 
 test('the hash of a configuration follows every change, also those over which no replicas fight', () => {
   const changes = [

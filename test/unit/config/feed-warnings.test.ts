@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatMistake } from '../../../src/config/config-error.ts'
+import { expectPolling } from '../../../src/config/lane-outlook.ts'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 
 interface Budget {
@@ -122,8 +123,8 @@ describe('intervals that operators state', () => {
 
   test('are objectives too; without any, the objective follows from the number of feeds, not below 5 min', () => {
     const objectives = (feeds: readonly string[]): (number | undefined)[] =>
-      load(feeds)
-        .config.feeds.slice(0, 2)
+      [...expectPolling(load(feeds).config).values()]
+        .slice(0, 2)
         .map(({ lagObjectiveMs }) => lagObjectiveMs / 1000)
     expect(objectives([events, `${events}, every: 10m`])).toEqual([300, 1_800])
     expect(objectives([`${events}, lag_objective: 20s`])).toEqual([20])

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
-import { findOutlooks } from '../../../src/config/lane-outlook.ts'
+import { expectPolling, findOutlooks } from '../../../src/config/lane-outlook.ts'
 import { parseConfig } from '../../../src/config/load.ts'
+import { createOrganizations } from '../../../src/service/pacing/organizations.ts'
 import type { Config } from '../../../src/config/config.ts'
 
-function configOf(feeds: number, top = ''): Config {
+function configOf(feeds: number, top = '', keys = ''): Config {
   const named = Array.from(
     { length: feeds },
-    (_none, at) => `  feed${at}: {type: events, identifier_group: 7}`,
+    (_none, at) => `  feed${at}: {type: events, identifier_group: 7${keys}}`,
   )
   const text = `
 accounts: {main: {base_url: https://api.example.com, api_key: fw_key, limits: {search: 1000}}}
@@ -24,5 +25,50 @@ test('no interval is expected that is shorter than limits.polls allows for all f
   expect(findOutlooks(configOf(600))[0]).toMatchObject({ intervalMs: 6_000, longestMs: 6_000 })
   const slower = configOf(600, 'limits: {polls: 5}')
   expect(findOutlooks(slower)[0]).toMatchObject({ intervalMs: 120_000 })
-  expect(slower.feeds[0]).toMatchObject({ lagObjectiveMs: 360_000 })
+  expect(expectPolling(slower).get('feed0')).toEqual({
+    intervalMs: 120_000,
+    lagObjectiveMs: 360_000,
+  })
+})
+
+test('what is expected of a feed follows its organization as soon as that is known', () => {
+  const accounts = Array.from(
+    { length: 300 },
+    (_none, at) => `  a${at}: {base_url: 'https://api.example.com', api_key: fw_key}`,
+  )
+  const feeds = accounts.map(
+    (_none, at) => `  feed${at}: {type: events, identifier_group: 7, account: a${at}}`,
+  )
+  const text = `
+accounts:
+${accounts.join('\n')}
+sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
+route: {sinks: [soc]}
+feeds:
+${feeds.join('\n')}
+`
+  const { config } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
+  const organizations = createOrganizations(config.accounts)
+  const objectiveOf = (feed: string): number | undefined =>
+    expectPolling(config, organizations).get(feed)?.lagObjectiveMs
+  // all of one server share one request a second until their organizations are known
+  expect(objectiveOf('feed0')).toBeGreaterThan(1_200_000)
+  organizations.learn('a0', 7)
+  expect(objectiveOf('feed0')).toBe(300_000)
+  expect(objectiveOf('feed1')).toBeGreaterThan(1_200_000)
+})
+
+test('a stated interval that the budget does not keep makes no objective that nothing can meet', () => {
+  const config = configOf(100, '', ', every: 100s')
+  const slow = {
+    ...config,
+    accounts: config.accounts.map((one) => ({ ...one, limits: { search: 0.5, basic: 4 } })),
+  }
+  expect(expectPolling(config).get('feed0')).toEqual({ intervalMs: 5_000, lagObjectiveMs: 300_000 })
+  const [lane] = findOutlooks(slow)
+  expect(lane).toMatchObject({ areStatedKept: false })
+  expect(expectPolling(slow).get('feed0')).toEqual({
+    intervalMs: lane!.intervalMs,
+    lagObjectiveMs: Math.ceil(3 * lane!.intervalMs),
+  })
 })

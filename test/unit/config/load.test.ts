@@ -5,6 +5,7 @@ import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ConfigError, formatMistake } from '../../../src/config/config-error.ts'
 import type { Environment } from '../../../src/config/environment.ts'
+import { expectPolling } from '../../../src/config/lane-outlook.ts'
 import { loadConfig, parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-config-'))
@@ -104,7 +105,7 @@ describe('what is left out has its default', () => {
         filters: {},
         everyMs: undefined,
         longestMs: undefined,
-        lagObjectiveMs: 300_000,
+        lagObjectiveMs: undefined,
         startMs: 86_400_000,
         backlog: 'summarise',
         sweep: { everyMs: undefined, backMs: 604_800_000 },
@@ -123,7 +124,8 @@ describe('what is left out has its default', () => {
 })
 
 test('the lag objective follows a slow feed: three times its interval', () => {
-  expect(load(fileWith({ feed: 'every: 10m' })).config.feeds[0]?.lagObjectiveMs).toBe(1_800_000)
+  const { config } = load(fileWith({ feed: 'every: 10m' }))
+  expect(expectPolling(config).get('brand')?.lagObjectiveMs).toBe(1_800_000)
 })
 
 test('units of durations, rates and sizes come out in one unit', () => {
@@ -338,6 +340,14 @@ test('the configuration is frozen to the bottom', () => {
 
 describe('the hash names what happens to events', () => {
   const base = load(fileWith({ sinks: webhook })).hash
+
+  test('limits do not count, though the objective of feeds without one follows them', () => {
+    const slower = fileWith({
+      sinks: webhook,
+      account: 'api_key: the-api-key\n    limits: { search: 0.001 }',
+    })
+    expect(load(slower).hash).toBe(base)
+  })
 
   test('secrets, ports, comments and the order of keys do not count', () => {
     const same = fileWith({ sinks: webhook, top: '# a comment\nhttp: { port: 1 }' })
