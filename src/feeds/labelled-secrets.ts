@@ -5,7 +5,7 @@
  * a query string, the bracket around the pair, and, where a line holds several labelled fields, the next label.
  */
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
-import type { Span } from './secret-shapes.ts'
+import { textBefore, type Span } from './secret-shapes.ts'
 
 interface Found extends Label {
   name: string
@@ -130,7 +130,7 @@ function nameFarBefore(text: string, separatorAt: number): Name | null {
     text.startsWith('://', separatorAt)
   )
     return null
-  const before = text.slice(Math.max(0, separatorAt - 110), separatorAt)
+  const before = textBefore(text, separatorAt, 110)
   if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))
     return null
   const match = farName.exec(before)
@@ -261,8 +261,7 @@ function isBlockMark(start: string): boolean {
 
 /** Below `password: |`, the lines that stand further in than the name; null where none does. */
 function blockBelow(text: string, { nameAt }: Found, lineEnd: number): Span | null {
-  const [, before = ''] =
-    /(?:^|[\r\n])([^\r\n]*)$/u.exec(text.slice(Math.max(0, nameAt - 80), nameAt)) ?? []
+  const [, before = ''] = /(?:^|[\r\n])([^\r\n]*)$/u.exec(textBefore(text, nameAt, 80)) ?? []
   if (!/^[ \t]*(?:- )?["']?$/u.test(before)) return null
   const rest = text.slice(lineEnd, lineEnd + longestBlock)
   const further = `[ \\t]{${before.length + 1},}\\S.*|[ \\t]*(?=[\\r\\n])`
@@ -416,7 +415,7 @@ function nextLabelEnd(text: string, label: Found, { next, lineEnd }: Near): numb
 }
 
 function trimBack(text: string, at: number): number {
-  const before = text.slice(Math.max(0, at - 12), at)
+  const before = textBefore(text, at, 12)
   return (
     at -
     (before.length - before.replace(/(?:[\s|;,&]|\\[nrt]|<br ?\/?>|\s[-–—/•·])+$/iu, '').length)
@@ -426,7 +425,7 @@ function trimBack(text: string, at: number): number {
 /** `?password=…&`: only there does `&` end a secret. */
 function queryEnd(text: string, from: number, { nameAt, isTight, separator }: Found): number {
   if (!isTight || separator !== '=') return -1
-  const before = text.slice(Math.max(0, nameAt - 40), nameAt)
+  const before = textBefore(text, nameAt, 40)
   if (!/[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
   const end = text.slice(from, from + 4_000).search(/[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/u)
   return end === -1 ? text.length : from + end
@@ -546,9 +545,7 @@ function isSecret(
 /** `?token=…`, `token=…`, `{token: …}`: written by machines. */
 function isAnnounced(text: string, { isTight, separator, nameAt, bracket }: Found): boolean {
   if (bracket === '{') return true
-  return (
-    isTight && separator === '=' && !/\p{L}\s$/u.test(text.slice(Math.max(0, nameAt - 2), nameAt))
-  )
+  return isTight && separator === '=' && !/\p{L}\s$/u.test(textBefore(text, nameAt, 2))
 }
 
 const saidOf =

@@ -4,7 +4,7 @@
  */
 import { labelAt } from './secret-names.ts'
 import { isLabelWord, looksSecret } from './labelled-secrets.ts'
-import type { Span } from './secret-shapes.ts'
+import { textBefore, type Span } from './secret-shapes.ts'
 
 /** `isDump`: the text is a combolist or a stealer log, where one bare `user:secret` line is enough. */
 export function loginSpans(text: string, isDump = false): Span[] {
@@ -31,20 +31,19 @@ function pairSpans(text: string): Span[] {
   for (const match of text.matchAll(pair)) {
     const delimiter = match[2] ?? ''
     const from = match.index + match[0].length - 1
-    if (from < done) continue
+    if (from <= done) continue
     const line = lineFrom(text, from)
     const isSpaced = /\s/u.test(delimiter) && delimiter !== '\t'
     const isLeading =
       /(?:^|[\n\r])[ \t>*•\-\d.)#["'(]{0,12}(?:(?:https?|android|ftp):\/\/[^\s]{1,300}[\s:;|,])?$/u.test(
-        text.slice(Math.max(0, match.index - 340), match.index),
+        textBefore(text, match.index, 340),
       )
     const [word = ''] = /\S+/u.exec(line) ?? []
     if (delimiter === ':' && !isLeading && /^(?:\/|~)/u.test(word)) continue
     if (match[0].startsWith('git@') || (delimiter === ',' && /^\+?\d[\d ()-]{4,}$/u.test(word)))
       continue
     if (address.test(word) || time.test(line) || isLabelled(line)) continue
-    if (/:\/\/[^\s/]{0,200}$/u.test(text.slice(Math.max(0, match.index - 210), match.index)))
-      continue
+    if (/:\/\/[^\s/]{0,200}$/u.test(textBefore(text, match.index, 210))) continue
     const isSymbolic = delimiter.trim() === '/' && /\d/u.test(word) && /[!@#$%^&*]/u.test(word)
     if (isSpaced && (prose.test(line) || !(delimiter.trim() === ':' || isLeading || isSymbolic)))
       continue
@@ -85,7 +84,7 @@ function wordOf(word: string): string {
 const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,400})/gu
 const tokenUserinfo = /:\/\/([^\s:/@"'<>]{20,200})@/gu
 const bareUserinfo =
-  /(?<![^\s"'(])([\w.-]{1,64}):([^\s@:"'<>]{3,100})@((?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b)/gu
+  /(?<![^\s"'(])([\w.-]{1,64}):(?!\/\/)([^\s@:"'<>]{3,100})@((?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b)/gu
 
 /** `scheme://user:secret@host`, the secret with `/` and `@` within. */
 function addressSpans(text: string): Span[] {

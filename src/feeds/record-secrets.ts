@@ -4,7 +4,7 @@
  */
 import { isLabelWord, isPlaceholder, looksSecret } from './labelled-secrets.ts'
 import { labelAt, secretKind } from './secret-names.ts'
-import type { Span } from './secret-shapes.ts'
+import { textBefore, type Span } from './secret-shapes.ts'
 
 /** What the second column, tag or member says because the first names a secret. */
 export function recordSpans(text: string): Span[] {
@@ -28,7 +28,7 @@ const valued =
 function namedValueSpans(text: string): Span[] {
   return [...text.matchAll(naming)].flatMap(({ index, 0: { length }, 1: name = '' }): Span[] => {
     if (secretKind(name) === null) return []
-    const before = text.slice(Math.max(0, index - 500), index)
+    const before = textBefore(text, index, 500)
     const [brace, angle] = [before.lastIndexOf('{'), before.lastIndexOf('<')]
     const start = Math.max(brace, angle) + 1
     const after = text.slice(index + length, index + length + 4_500)

@@ -60,20 +60,20 @@ async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage
   const { nowMs, walk } = request
   const asked: Notes = {}
   const items: ReportEnd[] = []
-  let answered = 0
+  let hasAnswer = false
   let failure: ServiceError | undefined
   for (const requestId of feed.requests) {
     const known = progressOf(walk, requestId) ?? startedAt(nowMs)
     if (known.isOver || known.nextMs > nowMs) continue
     const state = await stateOf(feed, request, requestId)
-    if (!(state instanceof ServiceError)) answered += 1
+    if (!(state instanceof ServiceError)) hasAnswer = true
     else if (isOfService(state)) failure ??= state
     if (failure && isOfAll(failure)) break
     const step = nextProgress(feed, known, { requestId, state, nowMs })
     asked[requestId] = step.progress
     if (step.end) items.push(step.end)
   }
-  if (failure && answered === 0) throw failure // what was answered is taken in, whatever else failed
+  if (failure && !hasAnswer) throw failure // what was answered is taken in, whatever else failed
   const page = { items, next: null, asked, requests: feed.requests }
   return { page, requestedAtMs: nowMs }
 }

@@ -12,6 +12,11 @@ export interface Span {
   hidden?: boolean
 }
 
+/** At most so many code units that stand before a place. */
+export function textBefore(text: string, at: number, length: number): string {
+  return text.slice(Math.max(0, at - length), at)
+}
+
 const word = '[A-Za-z0-9]'
 const wordy = String.raw`[\w-]`
 
@@ -223,7 +228,7 @@ function pemSpans(text: string): Span[] {
 
 /** The lines of base64 right before an END without BEGIN. */
 function headlessSpan(text: string, end: number): Span[] {
-  const lines = text.slice(Math.max(0, end - longestKey), end).split('\n')
+  const lines = textBefore(text, end, longestKey).split('\n')
   let from = end - (lines.pop() ?? '').length
   for (const line of lines.toReversed()) {
     if (!base64Line.test(line.trim())) break

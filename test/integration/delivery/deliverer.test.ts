@@ -4,6 +4,7 @@ import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import { readRecord, type Item } from '../../../src/ledger/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
+import { createLogger } from '../../../src/runtime/logger.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -55,6 +56,27 @@ test('a refusal keeps its reason when neither circuit nor pace can be told', asy
   })
   expect(await deliver(soc, ref)).toMatchObject({ next: 'later' })
   expect(await item(book, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
+})
+
+test('what failed is told by its event, and a batch by how many it has', async () => {
+  const soc = aRehearsedSink('soc')
+  const lines: string[] = []
+  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const given = { redis: tests.redis, keys, book, sinks: [soc], drain: { logger } }
+  const { deliver } = aDeliveryRig(given)
+  const [single, batch] = [
+    await made(book, 'a/b/1', ['soc']),
+    await sealed(book, 'soc', ['a/b/2', 'a/b/3']),
+  ]
+  soc.next('timeout', 'unavailable')
+  await deliver(soc, single)
+  await deliver(soc, batch)
+  const told = lines.map((line) => JSON.parse(line) as object)
+  expect(told).toMatchObject([{ uid: 'a/b/1' }, { events: 2 }])
+  expect(told[0]).not.toHaveProperty('events')
+  expect(told[1]).not.toHaveProperty('uid')
 })
 
 test('a second pass over a delivered item sends nothing', async () => {

@@ -92,8 +92,12 @@ test('what a mute holds for a machine is judged again when it ends', async () =>
   await rig.deliver(ref)
   expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(held)
   isMuted = false
+  rig.soc.next('timeout')
   await rig.deliver(ref)
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 1 })
+  const tried = { state: 'retrying', heldFor: undefined, attempts: 1 }
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(tried) // nobody reads that it is muted
+  await rig.deliver(ref)
+  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 2 })
   await expectConservation(rig.book)
 })
 

@@ -251,6 +251,19 @@ test('an account whose claim fails is asked again a second later, and its failur
   expect(waitMs).toBeLessThanOrEqual(1_000)
 })
 
+test('a probe whose claim fails leaves its place to the next', async () => {
+  const probe = { count: 1, waitMs: 0, isProbe: true }
+  const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(probe) })
+  const gaveBack: string[] = []
+  rig.options.circuit.giveBack = async (sink) => void gaveBack.push(sink)
+  around(rig.books[0]!, () => Promise.reject(new Error('away')))
+  rig.drain.nudge('main')
+  await rig.drain.turn()
+  await until('it failed', () => rig.drain.inHand === 0)
+  await expect(rig.drain.turn()).rejects.toThrow('away')
+  expect(gaveBack).toEqual(['soc'])
+})
+
 test('a lease is renewed once a third of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
@@ -411,6 +424,18 @@ test('what waits goes back once a send has shut the sink: nothing is kept from o
   const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
   await turnsUntil(rig.drain, 'the others go back', () => backs() === 3)
   expect(soc.received).toHaveLength(2) // the next one was opened by the step that wrote the outcome
+})
+
+test('what waits in hand goes on, however long the send before it took, while the circuit is closed', async () => {
+  const soc = aHangingSink({ concurrency: 1 })
+  const rig = await aRig(soc)
+  await bring(rig.books[0]!, 2)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
+  rig.clock.aheadMs += 1_000
+  soc.letGo()
+  await turnsUntil(rig.drain, 'the other one is sent', () => soc.sent.length === 2)
+  expect(rig.asked.flatMap(({ back = [] }) => back)).toEqual([])
 })
 
 test('something worse that comes while others wait in hand is sent before them', async () => {

@@ -10,10 +10,12 @@ import {
   timerOf,
   type Turn,
 } from '../../../src/digest/timers.ts'
+import { unsealMessage } from '../../../src/digest/unseal-message.ts'
 import { readAccounting } from '../../../src/ledger/accounting.ts'
 import { beginAttempt } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
 import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
+import { overdueRefs } from '../../../src/ledger/due.ts'
 import { readRecord } from '../../../src/ledger/records.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
@@ -160,6 +162,22 @@ test('what comes without its content any more is judged by the source that its u
       highlights: {},
     }),
   ])
+})
+
+test('a message that is being sent is taken apart only once its attempt has died', async () => {
+  const rig = await aRig()
+  const ref = await rig.show('a/b/1')
+  rig.clock.aheadMs = 11_000
+  const [message = ''] = await rig.seal()
+  await beginAttempt(rig.book, message, 'token', 1_000)
+  const options = { books: [rig.book], batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 60_000 })).toBe('busy')
+  expect((await readRecord(rig.book, rig.book.digests.recordId('a/b/1')))?.items).toMatchObject([
+    { state: 'batch' },
+  ])
+  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 0 })).toBe('open')
+  expect(await overdueRefs(rig.book, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
+  await expectConservation(rig.book)
 })
 
 test('a timer under which nothing was ever collected is taken away', async () => {

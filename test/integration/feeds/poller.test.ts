@@ -136,6 +136,15 @@ test('after each page a turn is asked whether it goes on, by how many it has rea
   expect(await known()).toHaveLength(20)
 })
 
+test('a turn ends after fifty pages and goes on in the next one: other feeds have theirs', async () => {
+  sandbox.addEvents(501)
+  const poller = aPoller()
+  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'more' })
+  expect((await readAccounting(book)).feeds['brand']?.fetched).toBe(500)
+  expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
+  expect(await known()).toEqual(shown())
+})
+
 test('a refused cursor begins a new walk with overlap in the same turn, and nothing is lost', async () => {
   const feed = aFeed({ sweep: { everyMs: hourMs, backMs: hourMs } })
   sandbox.addEvents(25)

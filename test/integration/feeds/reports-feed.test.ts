@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
 import type { Book } from '../../../src/ledger/book.ts'
+import { openFeed } from '../../../src/ledger/feed-state.ts'
 import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
 import { createMetrics } from '../../../src/runtime/metrics.ts'
 import type { ServiceClient } from '../../../src/service/client.ts'
@@ -225,6 +226,39 @@ test('what one request answers badly costs the others nothing', async () => {
     'threat_flow/report/1',
     'threat_flow/report/2',
   ])
+})
+
+test('a poll fails where the service answers no request, and not where it answers another one', async () => {
+  await tests.redis.flushdb()
+  const { client, incidents } = script([
+    { id: 'first', reportId: 1, looks: 0, end: 'completed' },
+    { id: 'second', reportId: 2, looks: 0, end: 'completed' },
+  ])
+  const book = await tests.book()
+  const feed = aReportsFeed({ requests: ['first', 'second'] })
+  const signal = new AbortController().signal
+  const poll = (): Promise<unknown> =>
+    aPoller(book, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
+  incidents.set(1, 'fail').set(2, 'fail').set(3, 'fail')
+  expect(await poll()).toMatchObject({ status: 'failed', reason: 'unavailable' })
+  expect(await poll()).toEqual({ status: 'caught_up' })
+  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual(['threat_flow/report/2'])
+})
+
+test('of a request that is listed no longer nothing is kept', async () => {
+  await tests.redis.flushdb()
+  const { client } = script([
+    { id: 'first', reportId: 1, looks: 9, end: 'completed' },
+    { id: 'second', reportId: 2, looks: 9, end: 'completed' },
+  ])
+  const book = await tests.book()
+  const signal = new AbortController().signal
+  for (const requests of [['first', 'second'], ['second']]) {
+    const feed = aReportsFeed({ requests })
+    await aPoller(book, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
+    const { walk } = await openFeed(book, feed.name, 0)
+    expect(Object.keys(walk!.notes!)).toEqual(requests)
+  }
 })
 
 test('a request is asked about ever more seldom', async () => {

@@ -1,12 +1,19 @@
 import { expect, test } from 'vitest'
 import {
+  attemptOf,
   beginAttempt,
   settleAttempt,
   type Outcome,
   peekCollection,
   sealBatch,
 } from '../../support/attempts.ts'
-import { holdOrphan, releaseDetail, returnOrphans } from '../../../src/ledger/collecting.ts'
+import {
+  holdOrphan,
+  keepBack,
+  releaseDetail,
+  returnOrphans,
+  type Gathering,
+} from '../../../src/ledger/collecting.ts'
 import { overdueRefs, sinksOf, wakeRetries } from '../../../src/ledger/due.ts'
 import type { Book } from '../../../src/ledger/book.ts'
 import {
@@ -238,6 +245,36 @@ test('a letter whose payload has expired cannot be replayed, and says why', asyn
   await tests.redis.del(book.key('pay', book.digests.recordId('a/b/1')))
   expect(await replayDeadLetter(book, ref, undefined)).toBe('no_payload')
   await expectConservation(book)
+})
+
+test('only what waits to be sent is kept back: nothing that ended, was tried, or waits for something else', async () => {
+  const book = await tests.book()
+  const [ended = ''] = await madeBy(book, 'a/b/ended', ['soc'], 1_000)
+  const [tried = ''] = await madeBy(book, 'a/b/tried')
+  const [away = ''] = await madeBy(book, 'a/b/away')
+  const [single = ''] = await madeBy(book, 'a/b/single')
+  const [inBatch = ''] = await madeBy(book, 'a/b/in-batch', ['soc'], 1_000)
+  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+  const gathering: Gathering = { id: 'g', kind: 'group', waitMs: 9_000, isUrgent: false, about }
+  const plan = routed({ uid: 'a/b/grouped' }, ['soc'])
+  await takeIn(book, [{ ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }])
+  const grouped = `i:${book.digests.recordId('a/b/grouped')}:0:soc`
+  await attemptOf(book, ended, { outcome: 'delivered' })
+  await tests.redis.zadd(book.key('collect', 'soc'), 1, ended, 1, 'i:gone:0:soc')
+  await attemptOf(book, tried, { outcome: 'retry', inMs: 1_000, counts: true })
+  await holdOrphan(book, away)
+  const keep = (ref: string, collection?: string): Promise<string[]> =>
+    keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
+  for (const ref of [ended, 'i:gone:0:soc', single]) expect(await keep(ref, 'soc')).toEqual([])
+  for (const ref of [tried, away, grouped, ended, 'i:gone:0:soc']) {
+    expect(await keep(ref)).toEqual([])
+  }
+  expect(await keep(single)).toEqual([single])
+  expect(await keep(inBatch, 'soc')).toEqual([inBatch])
+  const uids = ['ended', 'tried', 'away', 'grouped', 'single', 'in-batch']
+  const items = await Promise.all(uids.map((uid) => itemOf(book, `a/b/${uid}`)))
+  const states = ['delivered', 'retrying', 'held', 'group', 'suppressed', 'suppressed']
+  expect(items.map(({ state }) => state)).toEqual(states)
 })
 
 test('items held for their detail are sent on together when it is there', async () => {

@@ -321,7 +321,8 @@ function groupAt(destination: string): Gathering {
 
 test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
   const book = await tests.book()
-  await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
+  const first = await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
+  expect(first).toMatchObject({ made: [{ kind: 'gather' }, { kind: 'gather' }] })
   await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
   const record = await readRecord(book, book.digests.recordId('a/b/1'))
   const now = record?.items.map(({ destination, severity, state }) => [

@@ -129,6 +129,17 @@ describe('slots of a tier', () => {
     expect(wait).toBeGreaterThan(10 * second)
   })
 
+  test('are used by one request each, however late the one before it was', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, 10 * second)
+    const [seconds, micros] = await redis.time()
+    const slot = Number(seconds) * second + Number(micros)
+    await redis.hset(keys.shared('limit', 'url-7', 'search'), 'used', String(slot - 60 * second))
+    const [first, next] = await Promise.all([claim(keys, slot), claim(keys, slot)])
+    expect(first).toBe(0)
+    expect(next).toBeGreaterThan(9 * second)
+  })
+
   test('vanish from Redis when nobody asks any more', async () => {
     const keys = freshKeys()
     await reserve(keys, known, second)

@@ -160,6 +160,10 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       shuffledIds.map((id) => ({ id, imported_at: at(0) })),
     ],
     ['ids do not grow and there is no time', shuffledIds.map((id) => ({ id }))],
+    [
+      'times go back within a page',
+      shuffledIds.map((id, i) => ({ id, imported_at: at(i % 2 === 0 ? i + 1 : i - 1) })),
+    ],
     ['the newest come first', many.map((i) => ({ id: 99 - i, imported_at: at(-i) }))],
   ])(
     'are read whole, as seldom as they have pages, where %s: what is new may stand anywhere',

@@ -23,6 +23,9 @@ test.each([
   'password=&#39;⟦hun ter22⟧&#39;, host db1',
   'password=&#34;⟦hun ter22⟧&#34;, host db1',
   'password=%22⟦hun ter22⟧%22, host db1',
+  'password="⟦hun""ter""22⟧", host db1',
+  'password="⟦hun""⟧", host db1',
+  "curl -d 'password=' https://shop.example/login then hunter22",
 ])('a secret ends with its quotes: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
 })

@@ -3,7 +3,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BoundedText, type AnswerLimits } from '../../../src/service/transport/bounded-text.ts'
+import {
+  BoundedText,
+  itemLimits,
+  type AnswerLimits,
+} from '../../../src/service/transport/bounded-text.ts'
 
 const wide: AnswerLimits = { textBytes: Infinity, bytes: 1_000_000, values: 100_000 }
 
@@ -156,6 +160,17 @@ test('of a large item every member keeps its beginning, so that its uid is read 
     const full = read(`{"data":${item}}`, { itemBytes: 2_000 }, pieceBytes)
     expect(JSON.parse(full)).toMatchObject({ data: { metadata } })
   }
+})
+
+test('an event that comes alone is whole with 200 kB, and cut beyond half a megabyte instead of refused', () => {
+  const event = (members: number): string =>
+    JSON.stringify({
+      data: { uid: 'x/y/1', list: Array(members).fill('x'.repeat(1_000)), last: 1 },
+    })
+  expect(read(event(200), itemLimits)).toBe(event(200))
+  const cut = read(event(2_000), itemLimits)
+  expect(cut.length).toBeLessThan(600 * 1_024)
+  expect(JSON.parse(cut)).toMatchObject({ data: { uid: 'x/y/1' } })
 })
 
 test('what is kept takes little more than its length in memory, even where it comes byte by byte', () => {
