@@ -2,18 +2,28 @@
  * Compares what the service shows of a window with the ledger: every event shown must be taken in, or
  * stand in the quarantine. It changes nothing but what it remembers of its own.
  */
-import type { PolledFeed } from '../feeds/polled-feed.ts'
-import { sortPage, type Sorting } from '../feeds/sort-page.ts'
-import { readsAll } from '../feeds/walk.ts'
-import type { MalformedItem, RoutedEvent } from '../intake/intake.ts'
-import type { Book } from '../ledger/book.ts'
-import { peekFeed, type FeedState } from '../ledger/feed-state.ts'
-import { trimmedUntilMs } from '../ledger/trimmed.ts'
-import { findExtra } from './find-extra.ts'
-import type { AuditResult, AuditWindow, Finding } from './finding.ts'
-import { lookUp, type LedgerWord } from './look-up.ts'
-import { pagesOf, type AuditTurn, type PageOptions } from './pages.ts'
-import { readSightings, writeSightings, type Sightings } from './sightings.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
+import { type Sorting, sortPage } from '../feeds/page.ts'
+import { readsAll } from '../feeds/scan.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { type FeedState, peekFeed } from '../store/feed-state.ts'
+import type { MalformedItem, RoutedEvent } from '../store/intake.ts'
+import {
+  clocksDifferMs,
+  type LedgerRecord,
+  readPayloads,
+  scanRecords,
+  trimmedUntilMs,
+} from '../store/records.ts'
+import {
+  type AuditResult,
+  type AuditTurn,
+  type AuditWindow,
+  type Extra,
+  type Finding,
+  type PageOptions,
+  pagesOf,
+} from './pages.ts'
 
 export interface AuditOptions extends PageOptions, Pick<Sorting, 'plan' | 'pairIdOf' | 'seal'> {
   book: Book
@@ -201,4 +211,104 @@ async function remember(
 /** No uid: it has a space. */
 function malformedId({ digests }: Book, { raw, identity = raw }: MalformedItem): string {
   return `malformed ${digests.recordId(identity)}`
+}
+
+interface Searched extends AuditWindow {
+  feed: string
+  /** What was taken in since then may stand behind the place that the audit had read. */
+  begunMs: number
+}
+
+const atOnce = 200
+
+/**
+ * Events of the window that the ledger has from the feed and the service did not show, as far back as payloads
+ * are kept: nothing is settled before it was created. People may have ignored them, or the service took them back.
+ */
+async function findExtra(
+  book: Book,
+  searched: Searched,
+  shown: ReadonlySet<string>,
+): Promise<Extra[]> {
+  const extra = new Map<string, Extra>()
+  let waiting: LedgerRecord[] = []
+  const sift = async (): Promise<void> => {
+    for (const one of await withinWindow(book, searched, waiting)) extra.set(one.uid, one)
+    waiting = []
+  }
+  for await (const record of scanRecords(book, searched.fromMs - clocksDifferMs)) {
+    if (shown.has(record.uid) || record.firstSeenMs >= searched.begunMs) continue
+    if (!record.sightings.some(({ feed }) => feed === searched.feed)) continue
+    waiting.push(record)
+    if (waiting.length >= atOnce) await sift()
+  }
+  await sift()
+  return [...extra.values()].toSorted((left, right) => left.firstSeenMs - right.firstSeenMs)
+}
+
+async function withinWindow(
+  book: Book,
+  { fromMs, toMs }: Searched,
+  records: readonly LedgerRecord[],
+): Promise<Extra[]> {
+  const payloads = await readPayloads(
+    book,
+    records.map(({ recordId }) => recordId),
+  )
+  return records.flatMap(({ uid, firstSeenMs, closed }, at) => {
+    const createdAtMs = payloads[at]?.event.createdAtMs ?? Number.NaN
+    return createdAtMs >= fromMs && createdAtMs <= toMs ? [{ uid, firstSeenMs, closed }] : []
+  })
+}
+
+/**
+ * What the ledger knows of something that a feed shows. taken: mark and record; unrecorded: a mark without
+ * its record; quarantined: of a malformed item.
+ */
+type LedgerWord = 'taken' | 'unrecorded' | 'quarantined' | 'unknown'
+
+/** One word for each event, and one for each malformed item; read at one instant. */
+export async function lookUp(
+  book: Book,
+  feed: string,
+  { uids, malformed = [] }: { uids: readonly string[]; malformed?: readonly MalformedItem[] },
+): Promise<{ events: LedgerWord[]; malformed: LedgerWord[] }> {
+  if (uids.length + malformed.length === 0) return { events: [], malformed: [] }
+  const { digests, horizonMs } = book
+  const asked = {
+    feed,
+    horizon: horizonMs,
+    events: uids.map((uid) => ({
+      rid: digests.recordId(uid),
+      seen: digests.seenMark(feed, uid),
+    })),
+    bad: malformed.map(({ raw, identity = raw }) => digests.malformedMark(feed, identity)),
+  }
+  const words = (await book.run('look-up-events', JSON.stringify(asked))) as LedgerWord[]
+  return { events: words.slice(0, uids.length), malformed: words.slice(uids.length) }
+}
+
+/**
+ * What audits saw and the ledger did not have, and since when. An event without a match time may have
+ * become visible a moment ago; that it stays unknown although a sweep has passed proves that it is missing.
+ */
+
+/** By uid, or by the digest of what is malformed; ms. */
+type Sightings = ReadonlyMap<string, number>
+
+const mostSightings = 5_000
+const keptMs = 90 * 24 * 3_600_000
+
+async function readSightings(book: Book, feed: string): Promise<Sightings> {
+  const stored = await book.redis.hgetall(book.key('audit-saw', feed))
+  return new Map(Object.entries(stored).map(([id, atMs]) => [id, Number(atMs)]))
+}
+
+/** In the place of those before. */
+async function writeSightings(book: Book, feed: string, seen: Sightings): Promise<void> {
+  const key = book.key('audit-saw', feed)
+  const kept = [...seen].slice(0, mostSightings).flat()
+  const change = book.redis.multi().del(key)
+  if (kept.length > 0) change.hset(key, ...kept).pexpire(key, keptMs)
+  await change.exec()
 }

@@ -3,29 +3,19 @@
  * audits a feed; an audit that ends early begins anew.
  */
 import { randomUUID } from 'node:crypto'
-import type { PolledFeed } from '../feeds/polled-feed.ts'
-import { peekFeed } from '../ledger/feed-state.ts'
-import { trimmedUntilMs } from '../ledger/trimmed.ts'
-import type { Keys } from '../redis/keys.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import { ServiceError } from '../service/service-error.ts'
-import { AuditError } from './audit-error.ts'
+import type { Keys } from '../redis/keys.ts'
+import { holdLease, releaseLease } from '../redis/scripts.ts'
+import { peekFeed } from '../store/feed-state.ts'
+import { trimmedUntilMs } from '../store/records.ts'
+import { ServiceError } from '../upstream/error.ts'
 import { auditFeed, type AuditOptions } from './audit-feed.ts'
-import {
-  holdAudit,
-  noteFailure,
-  noteOf,
-  readAuditNotes,
-  readFailures,
-  releaseAudit,
-  writeAuditNote,
-} from './audit-log.ts'
-import { auditWindow } from './audit-window.ts'
-import type { AuditResult } from './finding.ts'
+import { AuditError, type AuditResult, auditWindow } from './pages.ts'
 
-export interface AuditScheduleOptions {
+interface AuditScheduleOptions {
   feeds: readonly PolledFeed[]
   partsOf: (feed: PolledFeed) => AuditOptions
   redis: Redis
@@ -137,4 +127,87 @@ async function whileAlive<T>(
     await alive()
   }
   return ended
+}
+
+/** What the last audit of each feed found, for metrics and notices; and whose turn it is to audit. */
+
+/** Of an audit that ended; ms, and how many. */
+interface AuditNote {
+  endedAtMs: number
+  fromMs: number
+  toMs: number
+  shown: number
+  missing: number
+  awaited: number
+  extra: number
+}
+
+export function noteOf(result: AuditResult, endedAtMs: number): AuditNote {
+  const { fromMs, toMs, shown, missing, awaited, extra, malformed } = result
+  return {
+    endedAtMs: Math.floor(endedAtMs),
+    fromMs: Math.floor(fromMs),
+    toMs: Math.floor(toMs),
+    shown,
+    missing: missing.length + malformed.length,
+    awaited: awaited.length,
+    extra: extra.length,
+  }
+}
+
+export async function writeAuditNote(
+  redis: Redis,
+  keys: Keys,
+  feed: string,
+  note: AuditNote,
+): Promise<void> {
+  await redis.hset(keys.shared('audits'), feed, JSON.stringify(note))
+  await redis.hdel(keys.shared('audit-failures'), feed)
+}
+
+/** By feed; those of feeds that were never audited are left out. */
+export async function readAuditNotes(redis: Redis, keys: Keys): Promise<Record<string, AuditNote>> {
+  const stored = await redis.hgetall(keys.shared('audits'))
+  return Object.fromEntries(
+    Object.entries(stored).map(([feed, text]) => [feed, JSON.parse(text) as AuditNote]),
+  )
+}
+
+/** Failures in a row since an audit of the feed last ended. */
+interface AuditFailures {
+  count: number
+  lastMs: number
+}
+
+async function noteFailure(
+  redis: Redis,
+  keys: Keys,
+  feed: string,
+  failures: AuditFailures,
+): Promise<void> {
+  await redis.hset(keys.shared('audit-failures'), feed, JSON.stringify(failures))
+}
+
+async function readFailures(redis: Redis, keys: Keys): Promise<Record<string, AuditFailures>> {
+  const stored = await redis.hgetall(keys.shared('audit-failures'))
+  return Object.fromEntries(
+    Object.entries(stored).map(([feed, text]) => [feed, JSON.parse(text) as AuditFailures]),
+  )
+}
+
+/** How long a replica that no longer says so is believed to audit, ms. */
+const leaseMs = 120_000
+
+interface Lease {
+  feed: string
+  holder: string
+}
+
+/** Whether this replica may audit the feed, or goes on with it. */
+function holdAudit(redis: Redis, keys: Keys, { feed, holder }: Lease): Promise<boolean> {
+  return holdLease(redis, keys.shared('auditing', feed), { holder, ms: leaseMs })
+}
+
+function releaseAudit(redis: Redis, keys: Keys, { feed, holder }: Lease): Promise<void> {
+  return releaseLease(redis, keys.shared('auditing', feed), holder)
 }

@@ -1,15 +1,15 @@
 /** The pages of an audit's window, however the service behaves. */
-import type { FeedPage, FeedRequest } from '../feeds/feed-type.ts'
-import { typeOf } from '../feeds/feed-types.ts'
-import type { PolledFeed } from '../feeds/polled-feed.ts'
-import { advance, walkInSmallPages } from '../feeds/walk.ts'
-import type { Walk } from '../ledger/feed-state.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { ServiceClient } from '../service/client.ts'
-import type { Turn } from '../service/pacing/pick-next.ts'
-import { ServiceError } from '../service/service-error.ts'
-import { AuditError } from './audit-error.ts'
-import type { AuditWindow } from './finding.ts'
+import type { FeedPage, FeedRequest, PolledFeed } from '../feed-types/feed-type.ts'
+import { typeOf } from '../feed-types/feed-types.ts'
+import { advance, fingerprintOf, readsFrom, walkInSmallPages } from '../feeds/scan.ts'
+import type { Clock } from '../lib/clock.ts'
+import { TocsinError } from '../lib/errors.ts'
+import type { Book } from '../store/account-ledger.ts'
+import type { FeedState, Walk } from '../store/feed-state.ts'
+import type { MalformedItem, RoutedEvent } from '../store/intake.ts'
+import type { ServiceClient } from '../upstream/client.ts'
+import { ServiceError } from '../upstream/error.ts'
+import type { Turn } from '../upstream/rate-limits.ts'
 
 export interface PageOptions {
   client: ServiceClient
@@ -133,4 +133,115 @@ function endless({ name }: PolledFeed): AuditError {
     'endless',
     `feed ${name}: ${what}; try a shorter window, and tell the service`,
   )
+}
+
+/** Why there is nothing to compare. */
+export type NoWindow =
+  /** Each report is asked for until it is there. */
+  | 'reports'
+  /** The feed was not read to its end yet: never, or since it was changed or rewound. */
+  | 'not_read'
+  /** The feed was last read to its end before all that is to be compared. */
+  | 'behind'
+
+/** What is kept, and since when all of it is: `trimmedUntilMs` of the ledger. */
+type Kept = Pick<Book, 'retention' | 'horizonMs'> & { trimmedUntilMs?: number }
+
+/**
+ * From `backMs` before now to where the feed was read to its end. Never further back than its floor, than
+ * what its present request has read, or than marks and records are kept: of older ones nobody can tell what became.
+ */
+export function auditWindow(
+  { retention, horizonMs, trimmedUntilMs = 0 }: Kept,
+  feed: PolledFeed,
+  state: FeedState | undefined,
+  backMs: number,
+): AuditWindow | NoWindow {
+  if (feed.type === 'reports') return 'reports'
+  const { walk, lastCaughtUpMs, floorMs, nowMs } = state ?? {}
+  if (!state || !walk || floorMs === undefined || nowMs === undefined) return 'not_read'
+  const isOld = walk.fingerprint !== fingerprintOf(feed, floorMs) || state.isRewound
+  const isRead = lastCaughtUpMs !== undefined && lastCaughtUpMs >= firstStartMs(feed, state)
+  if (isOld || !isRead || state.isBackfilling) return 'not_read'
+  const fromMs = Math.max(
+    floorMs,
+    nowMs - Math.min(backMs, retention.story, horizonMs),
+    trimmedUntilMs,
+    coveredMs(feed, state),
+  )
+  return fromMs < lastCaughtUpMs ? { fromMs, toMs: lastCaughtUpMs } : 'behind'
+}
+
+/** Since when its end means something; where the service keeps no order, walks begin again and again. */
+function firstStartMs(feed: PolledFeed, { walk }: FeedState): number {
+  if (!typeOf(feed).unordered) return walk?.startedAtMs ?? 0
+  return walk?.notes?.['hasCompleted'] === true ? 0 : Infinity
+}
+
+/** From when on the present request was read: by the tail's walks, or by a sweep that ended. */
+function coveredMs(feed: PolledFeed, { walk, sweep, floorMs }: FeedState): number {
+  const { unordered } = typeOf(feed)
+  if (unordered && !unordered.byTime) return floorMs
+  const tailMs = (walk && readsFrom(walk)) ?? floorMs
+  const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
+  const isJoined = fingerprint === walk?.fingerprint && toMs >= tailMs // no gap lies between
+  return isJoined ? Math.min(tailMs, fromMs) : tailMs
+}
+
+/** `quota`: a search would use what `quota_reserve` keeps; `endless`: the service's pages have no end. */
+export type AuditReason = 'quota' | 'endless'
+
+/** Why an audit ended early, though the service answered. */
+export class AuditError extends TocsinError {
+  override readonly name = 'AuditError'
+  readonly code = 'TOCSIN_AUDIT'
+  readonly reason: AuditReason
+
+  constructor(reason: AuditReason, message: string) {
+    super(message)
+    this.reason = reason
+  }
+}
+
+/** An event that the service shows and the ledger does not account for. */
+export interface Finding {
+  uid: string
+  /** ms. */
+  createdAtMs: number
+  why:
+    | 'never_taken_in'
+    /** Known by its mark, but its record is gone: what became of it nobody can tell. */
+    | 'record_gone'
+    /** Not yet: the feed, or its sweep, has not passed its place since it may have become visible. */
+    | 'awaited'
+  /** What a repair takes in; left out of all but the first thousand, and where nobody repairs. */
+  routed?: RoutedEvent
+}
+
+/** An event of the window that the ledger has and the service no longer shows. */
+export interface Extra {
+  uid: string
+  firstSeenMs: number
+  /** What people did with it at the service; undefined: nothing that is known. */
+  closed: 'ignored' | 'remediated' | undefined
+}
+
+export interface AuditWindow {
+  fromMs: number
+  toMs: number
+}
+
+export interface AuditResult extends AuditWindow {
+  feed: string
+  /** Different events and malformed items that the service showed. */
+  shown: number
+  /** Of these: in the ledger as events. */
+  accounted: number
+  missing: Finding[]
+  awaited: Finding[]
+  extra: Extra[]
+  /** Items that cannot be read and stand in the quarantine, or stood there: nobody was told of them. */
+  quarantined: number
+  /** Malformed items that are not in the quarantine, and that an earlier audit had seen. */
+  malformed: MalformedItem[]
 }

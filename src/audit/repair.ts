@@ -1,12 +1,12 @@
-import type { PolledFeed } from '../feeds/polled-feed.ts'
-import type { Sorting } from '../feeds/sort-page.ts'
-import { acceptPage, type MalformedItem, type Page, type RoutedEvent } from '../intake/intake.ts'
-import type { Book } from '../ledger/book.ts'
-import type { MadeWork } from '../ledger/collecting.ts'
-import { openFeed } from '../ledger/feed-state.ts'
-import type { Clock } from '../runtime/clock.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
+import type { Sorting } from '../feeds/page.ts'
+import { acceptPage, type MalformedItem, type Page, type RoutedEvent } from '../store/intake.ts'
+import type { Book } from '../store/account-ledger.ts'
+import type { MadeWork } from '../store/pending-items.ts'
+import { openFeed } from '../store/feed-state.ts'
+import type { Clock } from '../lib/clock.ts'
 import { stillUnknown } from './audit-feed.ts'
-import type { AuditResult, Finding } from './finding.ts'
+import type { AuditResult, Finding } from './pages.ts'
 
 export interface RepairOptions extends Pick<Sorting, 'plan'> {
   book: Book

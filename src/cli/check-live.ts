@@ -1,10 +1,10 @@
 /** What `check --live` asks each account's service: whether the words of its feeds' filters are known there. */
 import type { Config } from '../config/config.ts'
-import type { FeedConfig } from '../feeds/feed-config.ts'
-import { nearest } from '../runtime/nearest.ts'
-import type { ServiceClient } from '../service/client.ts'
-import { ServiceError } from '../service/service-error.ts'
-import type { Asked } from '../service/operations/operation.ts'
+import type { FeedConfig } from '../feed-types/feed-config.ts'
+import { nearest } from '../lib/errors.ts'
+import type { ServiceClient } from '../upstream/client.ts'
+import { ServiceError } from '../upstream/error.ts'
+import type { Asked } from '../upstream/resources/operation.ts'
 
 export interface LiveFindings {
   /** One line each; the service would refuse the feed. */

@@ -1,17 +1,21 @@
 import { Command } from 'commander'
-import { ConfigError, formatMistake } from '../config/config-error.ts'
-import { findOutlooks, type LaneOutlook } from '../config/lane-outlook.ts'
-import type { Config, SinkConfig } from '../config/config.ts'
+import { type Config, ConfigError, formatMistake, type SinkConfig } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { systemClock } from '../runtime/clock.ts'
+import { findOutlooks, type LaneOutlook } from '../config/warnings.ts'
+import { systemClock } from '../lib/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
-import type { Asked } from '../service/operations/operation.ts'
+import type { Asked } from '../upstream/resources/operation.ts'
 import type { LiveFindings } from './check-live.ts'
-import { loadConfigFile } from './config-file.ts'
-import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { withBounds, type FeedReport } from './feed-report.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import { type FeedReport, withBounds } from './feed-report.ts'
 import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
-import { counted, spanInWords } from './words.ts'
+import { counted, spanInWords } from './terminal.ts'
 
 interface CheckOptions extends CommonOptions {
   live?: true
@@ -72,7 +76,7 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
 async function askServices(context: Context, config: Config): Promise<LiveFindings> {
   const { checkLive } = await import('./check-live.ts')
   const { withLedger } = await import('./open-ledger.ts')
-  const { withService } = await import('./with-service.ts')
+  const { withService } = await import('./open-service.ts')
   const asked = (): Asked => ({
     turn: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,

@@ -41,7 +41,7 @@ const entries: readonly CommandEntry[] = [
   {
     term: 'token',
     says: 'the API keys',
-    load: async () => (await import('./token.ts')).tokenCommand,
+    load: async () => (await import('./api/tenants.ts')).tokenCommand,
   },
   {
     term: 'accounts',
@@ -101,37 +101,37 @@ const entries: readonly CommandEntry[] = [
   {
     term: 'events',
     says: 'events at the service, found and read by hand',
-    load: async () => (await import('./query/events/events.ts')).eventsCommand,
+    load: async () => (await import('./api/events.ts')).eventsCommand,
   },
   {
     term: 'credentials',
     says: 'leaked credentials at the service, found and read by hand',
-    load: async () => (await import('./query/credentials/credentials.ts')).credentialsCommand,
+    load: async () => (await import('./api/credentials.ts')).credentialsCommand,
   },
   {
     term: 'assets',
     says: 'what is watched: domains, keywords, addresses and the like (identifiers)',
-    load: async () => (await import('./query/assets/assets.ts')).assetsCommand,
+    load: async () => (await import('./api/assets.ts')).assetsCommand,
   },
   {
     term: 'policies',
     says: 'matching policies: which events match an identifier',
-    load: async () => (await import('./query/policies/policies.ts')).policiesCommand,
+    load: async () => (await import('./api/policies.ts')).policiesCommand,
   },
   {
     term: 'alerts',
     says: "the service's own alerts",
-    load: async () => (await import('./query/assets/alerts.ts')).alertsCommand,
+    load: async () => (await import('./api/alerts.ts')).alertsCommand,
   },
   {
     term: 'reports',
     says: 'threat-flow reports',
-    load: async () => (await import('./query/reports/reports.ts')).reportsCommand,
+    load: async () => (await import('./api/reports.ts')).reportsCommand,
   },
   {
     term: 'tenants',
     says: 'tenants of an organization',
-    load: async () => (await import('./query/tenants.ts')).tenantsCommand,
+    load: async () => (await import('./api/tenants.ts')).tenantsCommand,
   },
 ]
 

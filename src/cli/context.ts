@@ -1,10 +1,12 @@
 /** What every command is given, and what it may ask for. */
-import { Option, type Command } from 'commander'
-import type { Environment } from '../config/environment.ts'
-import type { Clock } from '../runtime/clock.ts'
-import { createLogger, type Logger } from '../runtime/logger.ts'
-import { jsonText } from './json-text.ts'
-import type { Terminal } from './terminal.ts'
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { type Command, Option } from 'commander'
+import type { Environment } from '../config/config.ts'
+import { loadConfig, type LoadedConfig } from '../config/load.ts'
+import type { Clock } from '../lib/clock.ts'
+import { createLogger, type Logger } from '../lib/logger.ts'
+import { CommandError, jsonText, type Terminal } from './terminal.ts'
 
 export interface Context {
   readonly env: Environment
@@ -46,3 +48,35 @@ export function print(
 
 /** For the parts that a command borrows from the daemon: what they would log, the command says itself. */
 export const quiet: Logger = createLogger({ level: 'silent' })
+
+const usualPlaces = ['config/tocsin.yaml', 'tocsin.yaml'] as const
+
+/** The configuration that was named, else the one in its usual place. Throws ConfigError. */
+export function loadConfigFile({ env }: Context, named: string | undefined): LoadedConfig {
+  return loadConfig({ path: named ?? usualConfigFile(), env })
+}
+
+export function usualConfigFile(): string {
+  return usualPlaces.find((place) => existsSync(place)) ?? usualPlaces[0]
+}
+
+/** Throws CommandError unless somebody says yes. */
+export async function askFirst({ terminal }: Context, told: readonly string[]): Promise<void> {
+  const isWanted = await terminal.confirm([...told, 'Go on?'].join('\n'))
+  if (isWanted === undefined) {
+    throw new CommandError('mistake', `${told.join(' ')} Nobody is there to ask; say --yes`)
+  }
+  if (!isWanted) throw new CommandError('refused', 'nothing was changed')
+}
+
+/** The text of a file, or of standard input for `-`. Throws CommandError that names the file. */
+export async function readText({ terminal }: Context, file: string): Promise<string> {
+  if (file === '-') return terminal.readInput()
+  try {
+    return await readFile(file, 'utf8')
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    throw new CommandError('mistake', `${file}: ${problem}`, { cause })
+  }
+}

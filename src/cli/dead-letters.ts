@@ -1,9 +1,53 @@
 import { Command } from 'commander'
-import { CommandError } from './command-error.ts'
-import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
-import { changeLetters, type ChangeOptions } from './dead-letters-change.ts'
-import { listLetters, showLetter, type ListOptions } from './dead-letters-show.ts'
-import { fromOne } from './from-one.ts'
+import type { Config } from '../config/config.ts'
+import type { Message } from '../messages/message.ts'
+import { severityInWords } from '../messages/summary.ts'
+import type { Book } from '../store/account-ledger.ts'
+import {
+  countDeadLetters,
+  type DeadLetter,
+  discardDeadLetter,
+  findDeadLetter,
+  type LetterOutcome,
+  listDeadLetters,
+  replayDeadLetter,
+  sinksOf,
+} from '../store/pending-items.ts'
+import { readPayload } from '../store/records.ts'
+import {
+  addCommonOptions,
+  askFirst,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import {
+  aboutEvent,
+  itemJson,
+  itemLines,
+  linkLines,
+  reasonOf,
+  storyJson,
+  storyLines,
+} from './explain.ts'
+import {
+  destinationLabels,
+  type DestinationLabels,
+  type OpenLedger,
+  tellDaemon,
+  withLedger,
+} from './open-ledger.ts'
+import { batchWaitOf, fromOne } from './options.ts'
+import {
+  CommandError,
+  counted,
+  findNamed,
+  harmless,
+  isoTime,
+  table,
+  timeInWords,
+} from './terminal.ts'
 
 export function deadLettersCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -45,4 +89,293 @@ function refuseHalfAChoice(ids: string[], { sink, all, reason }: ChangeOptions):
       'name dead letters by their ids, or all of a sink by --sink <name> --all',
     )
   }
+}
+
+export interface ListOptions extends CommonOptions {
+  sink?: string
+  limit: number
+  page: number
+}
+
+export async function listLetters(context: Context, options: ListOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { total, letters } = await withLedger(config, async (ledger) =>
+    readPage(await drawersOf(ledger, config, options.sink), options),
+  )
+  const labels = destinationLabels(config)
+  const { page, limit } = options
+  print(context, options, {
+    json: { total, page, limit, letters: letters.map((letter) => letterJson(letter, labels)) },
+    lines: () => listLines(letters, labels, { total, page, limit }),
+  })
+}
+
+async function readPage(
+  drawers: Drawer[],
+  { limit, page }: ListOptions,
+): Promise<{ total: number; letters: DeadLetter[] }> {
+  const counts = await Promise.all(drawers.map(({ book, sink }) => countDeadLetters(book, sink)))
+  const first = { offset: 0, count: page * limit }
+  const newest = await Promise.all(
+    drawers.map(({ book, sink }) => listDeadLetters(book, sink, first)),
+  )
+  const letters = newest
+    .flatMap((drawer) => drawer.letters)
+    .toSorted((left, right) => right.diedAtMs - left.diedAtMs)
+  return {
+    total: counts.reduce((sum, count) => sum + count, 0),
+    letters: letters.slice((page - 1) * limit, page * limit),
+  }
+}
+
+function letterJson(
+  { id, diedAtMs, record, item }: DeadLetter,
+  labels: DestinationLabels,
+): Record<string, unknown> {
+  return {
+    id,
+    died_at: isoTime(diedAtMs),
+    uid: record.uid,
+    reason: reasonOf(item),
+    item: itemJson(item, labels),
+  }
+}
+
+function listLines(
+  letters: readonly DeadLetter[],
+  labels: DestinationLabels,
+  { total, page, limit }: { total: number; page: number; limit: number },
+): string[] {
+  if (total === 0) return ['There are no dead letters.']
+  const pages = Math.ceil(total / limit)
+  const rows = letters.map(({ id, diedAtMs, record, item }) => [
+    id,
+    timeInWords(diedAtMs),
+    severityInWords(item.severity),
+    harmless(labels.get(item.destination) ?? item.destination, 60),
+    reasonOf(item),
+    harmless(record.uid, 200),
+  ])
+  return [
+    ...table([['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows]),
+    `page ${page} of ${pages}, ${counted(total, 'dead letter')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
+  ]
+}
+
+export async function showLetter(
+  context: Context,
+  id: string,
+  options: CommonOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { letter, payload } = await withLedger(config, async (ledger) => {
+    const found = await letterById(ledger, id)
+    const book = ledger.books.find(({ account }) => account === found.record.account)
+    return { letter: found, payload: book && (await readPayload(book, found.record.recordId)) }
+  })
+  const labels = destinationLabels(config)
+  const message = payload && aboutEvent(config, letter.record, payload, letter.item.routes)
+  print(context, options, {
+    json: {
+      ...letterJson(letter, labels),
+      story: storyJson(letter.record, labels),
+      message: message ?? null,
+    },
+    lines: () => [
+      `dead letter ${id}`,
+      ...itemLines(letter.item, labels),
+      '',
+      ...storyLines(letter.record, labels),
+      '',
+      ...(message ? messageLines(message) : [payloadGone]),
+    ],
+  })
+}
+
+const payloadGone =
+  'The content is no longer kept (retention.payload): this letter cannot be replayed.'
+
+function messageLines({ summary, facts, extract, notes, ...message }: Message): string[] {
+  return [
+    summary,
+    ...facts.map(({ label, value }) => `  ${label}: ${value}`),
+    ...(extract ? [`  ${extract.label}: ${extract.text.replaceAll('\n', ' ')}`] : []),
+    ...linkLines(message).map((line) => `  ${line}`),
+    ...notes.map((note) => `  ${note}`),
+  ]
+}
+
+/** Replays or discards dead letters; each in one script, so that an interrupted run loses none. */
+
+export interface ChangeOptions extends CommonOptions {
+  sink?: string
+  all?: true
+  reason?: string
+  yes?: true
+}
+
+type Verb = 'replay' | 'discard'
+
+interface Chosen {
+  id: string
+  ref: string
+  account: string
+  sink: string
+}
+
+interface Changed {
+  done: number
+  failed: { id: string; outcome: LetterOutcome }[]
+}
+
+export async function changeLetters(
+  context: Context,
+  verb: Verb,
+  ids: string[],
+  options: ChangeOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const told = await withLedger(config, async (ledger) => {
+    const chosen = await choose(ledger, config, ids, options)
+    const count = counted(chosen.length, 'dead letter')
+    if (verb === 'discard' && chosen.length > 0 && !options.yes) {
+      await askFirst(context, [`${count} will be closed and never sent.`])
+    }
+    const changed = await changeAll({ context, ledger, config, verb }, chosen)
+    return { changed, held: verb === 'replay' ? heldSinks(config, chosen) : [] }
+  })
+  const { done, failed } = told.changed
+  print(context, options, {
+    json: { [verb === 'replay' ? 'replayed' : 'discarded']: done, failed },
+    lines: () => linesOf(verb, told.changed, told.held),
+  })
+  if (failed.length > 0) context.exitCode = 1
+}
+
+async function choose(
+  ledger: OpenLedger,
+  config: Config,
+  ids: string[],
+  { sink, reason }: ChangeOptions,
+): Promise<Chosen[]> {
+  const chosen = new Map<string, Chosen>()
+  const add = ({ id, ref, record, item }: DeadLetter): void =>
+    void chosen.set(id, { id, ref, account: record.account, sink: item.sink })
+  for (const id of ids) add(await letterById(ledger, id))
+  if (sink === undefined) return [...chosen.values()]
+  for await (const letter of eachLetter(await drawersOf(ledger, config, sink))) {
+    if (reason === undefined || reasonOf(letter.item) === reason) add(letter)
+  }
+  return [...chosen.values()]
+}
+
+interface Change {
+  context: Context
+  ledger: OpenLedger
+  config: Config
+  verb: Verb
+}
+
+/** Fewer are done before anybody wonders. */
+const worthProgress = 100
+
+async function changeAll(change: Change, chosen: readonly Chosen[]): Promise<Changed> {
+  const { terminal } = change.context
+  const changed: Changed = { done: 0, failed: [] }
+  for (const [index, letter] of chosen.entries()) {
+    if (chosen.length > worthProgress && index % 50 === 0) {
+      terminal.progress(`${change.verb}: ${index} of ${chosen.length}`)
+    }
+    const outcome = await changeOne(change, letter)
+    if (outcome === 'done' || outcome === 'collect') changed.done += 1
+    else changed.failed.push({ id: letter.id, outcome })
+  }
+  terminal.progress('')
+  await tellDaemon(change.ledger, new Set(chosen.map(({ account }) => account)))
+  return changed
+}
+
+async function changeOne({ ledger, config, verb }: Change, letter: Chosen): Promise<LetterOutcome> {
+  const book = ledger.books.find(({ account }) => account === letter.account)
+  if (book === undefined) throw new Error(`no book is open for account ${letter.account}`)
+  if (verb === 'discard') return discardDeadLetter(book, letter.ref)
+  return replayDeadLetter(book, letter.ref, batchWaitOf(config, letter.sink))
+}
+
+function heldSinks({ sinks }: Config, chosen: readonly Chosen[]): string[] {
+  const known = new Set(sinks.map(({ name }) => name))
+  return [...new Set(chosen.map(({ sink }) => sink))].filter((sink) => !known.has(sink))
+}
+
+function linesOf(verb: Verb, { done, failed }: Changed, held: string[]): string[] {
+  const next = done > 0 ? '; a running daemon sends what was replayed within seconds' : ''
+  const count = counted(done, 'dead letter')
+  return [
+    verb === 'replay' ? `replayed ${count}${next}` : `discarded ${count}`,
+    ...held.map((sink) => `the configuration has no sink "${sink}": what was replayed is held`),
+    ...failed.map(({ id, outcome }) => `${id}: ${failureWords(outcome)}`),
+  ]
+}
+
+function failureWords(outcome: LetterOutcome): string {
+  return outcome === 'no_payload'
+    ? 'its content is no longer kept (retention.payload), so it cannot be sent again'
+    : 'it is no dead letter any more: somebody replayed or discarded it meanwhile'
+}
+
+/** Which dead letters a command speaks of. */
+
+/** One sink's letters in one account's book. */
+export interface Drawer {
+  book: Book
+  sink: string
+}
+
+/** Those of one sink, or all; also of sinks that the configuration no longer has. Throws CommandError. */
+export async function drawersOf(
+  { books }: OpenLedger,
+  { sinks }: Config,
+  sink: string | undefined,
+): Promise<Drawer[]> {
+  const drawers: Drawer[] = []
+  for (const book of books) {
+    for (const name of await sinksOf(book)) drawers.push({ book, sink: name })
+  }
+  if (sink === undefined) return drawers
+  const names = new Set([...sinks.map(({ name }) => name), ...drawers.map((one) => one.sink)])
+  findNamed(
+    [...names].map((name) => ({ name })),
+    sink,
+    'sink',
+  )
+  return drawers.filter((drawer) => drawer.sink === sink)
+}
+
+const pageLength = 200
+
+/** Every letter of the drawers that stands there now. */
+export async function* eachLetter(drawers: readonly Drawer[]): AsyncGenerator<DeadLetter> {
+  for (const { book, sink } of drawers) {
+    for (let offset = 0, total = 1; offset < total; offset += pageLength) {
+      const page = await listDeadLetters(book, sink, { offset, count: pageLength })
+      total = page.total
+      yield* page.letters
+    }
+  }
+}
+
+/** By the id that `dead-letters list` shows. Throws CommandError. */
+export async function letterById({ books }: OpenLedger, id: string): Promise<DeadLetter> {
+  const [, account = '', inBook = ''] = /^([a-z][a-z0-9_-]*)\.([0-9a-f]+\.\d+)$/.exec(id) ?? []
+  if (inBook === '') {
+    const remedy = 'take one from "dead-letters list"'
+    throw new CommandError('mistake', `"${id}" is not the id of a dead letter; ${remedy}`)
+  }
+  const named = books.map((book) => ({ name: book.account, book }))
+  const letter = await findDeadLetter(findNamed(named, account, 'account').book, inBook)
+  if (letter !== undefined) return letter
+  throw new CommandError(
+    'refused',
+    `there is no dead letter ${id}: it was replayed or discarded, or its story has expired`,
+  )
 }

@@ -1,19 +1,37 @@
 import { Command } from 'commander'
-import type { Book } from '../ledger/book.ts'
-import { readRecord } from '../ledger/records.ts'
-import { bySeverity, endedItems, endedOf, resendItem, type PlacedItem } from '../ledger/redirect.ts'
-import { refang } from '../messages/defang.ts'
-import { batchWaitOf } from './batch-wait.ts'
-import { askFirst } from './ask-first.ts'
-import { findNamed } from './command-error.ts'
-import { loadConfigFile } from './config-file.ts'
-import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { destinationsBySink } from './destination-labels.ts'
-import { parseMoment } from './moment.ts'
-import { redisNow, tellDaemon, withLedger } from './open-ledger.ts'
-import { addByOption, operatorName, type ByOption } from './operator.ts'
-import { gatherItems, redirectAll, tallyInWords, type RedirectCounts } from './redirect-all.ts'
-import { counted, timeInWords } from './words.ts'
+import { refang } from '../messages/sanitize.ts'
+import type { Book } from '../store/account-ledger.ts'
+import {
+  bySeverity,
+  endedItems,
+  endedOf,
+  type Movable,
+  type PlacedItem,
+  type Redirected,
+  resendItem,
+} from '../store/pending-items.ts'
+import { readRecord } from '../store/records.ts'
+import {
+  addCommonOptions,
+  askFirst,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import {
+  addByOption,
+  type ByOption,
+  destinationsBySink,
+  needIndex,
+  type OpenLedger,
+  operatorName,
+  redisNow,
+  tellDaemon,
+  withLedger,
+} from './open-ledger.ts'
+import { batchWaitOf, parseMoment } from './options.ts'
+import { counted, findNamed, harmless, timeInWords } from './terminal.ts'
 
 interface ResendOptions extends CommonOptions, ByOption {
   sink: string
@@ -125,4 +143,60 @@ function resentLines(sink: string, counts: RedirectCounts, gone: number): string
     ...(gone > 0 ? [`${counted(gone, 'item')} left: the recipient is no longer configured`] : []),
     ...(busy > 0 ? [`${counted(busy, 'item')} left: somebody is sending them again already`] : []),
   ]
+}
+
+/** What an operator does with many items at once: each in one script, so that an interruption loses none. */
+
+/** An item and where it is; small, because there may be a hundred thousand. */
+export interface BookedItem extends Movable {
+  book: Book
+  item: Pick<PlacedItem['item'], 'severity' | 'state' | 'destination'>
+}
+
+export type RedirectCounts = Record<Exclude<Redirected, 'collect'>, number>
+
+/** Fewer are done before anybody wonders. */
+const worthProgress = 100
+
+/** Everything that `placed` finds in the books, with progress. */
+export async function gatherItems(
+  context: Context,
+  ledger: OpenLedger,
+  placed: (book: Book) => AsyncIterable<PlacedItem>,
+): Promise<BookedItem[]> {
+  await needIndex(context, ledger)
+  const { terminal } = context
+  const found: BookedItem[] = []
+  for (const book of ledger.books) {
+    for await (const { ref, record, item } of placed(book)) {
+      const { severity, state, destination } = item
+      found.push({ book, ref, record: { uid: record.uid }, item: { severity, state, destination } })
+      if (found.length % 500 === 0) terminal.progress(`found ${found.length} items`)
+    }
+  }
+  terminal.progress('')
+  return found
+}
+
+export async function redirectAll(
+  { terminal }: Context,
+  items: readonly BookedItem[],
+  redirect: (item: BookedItem) => Promise<Redirected>,
+): Promise<RedirectCounts> {
+  const counts: RedirectCounts = { done: 0, busy: 0, other: 0, no_payload: 0 }
+  for (const [index, item] of items.entries()) {
+    if (items.length > worthProgress && index % 50 === 0) {
+      terminal.progress(`${index} of ${items.length}`)
+    }
+    const outcome = await redirect(item)
+    counts[outcome === 'collect' ? 'done' : outcome] += 1
+  }
+  terminal.progress('')
+  return counts
+}
+
+/** `10 queued, 2 held`; `3 critical, 1 high`. */
+export function tallyInWords(words: readonly string[]): string {
+  const counts = Map.groupBy(words, (word) => word)
+  return [...counts].map(([word, all]) => `${all.length} ${harmless(word, 40)}`).join(', ')
 }

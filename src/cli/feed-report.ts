@@ -1,21 +1,16 @@
 /** How far each feed is, read from the ledger without touching it. */
-import { leftBooks } from '../app/shared.ts'
 import type { Config } from '../config/config.ts'
-import { expectPolling, type Polling } from '../config/lane-outlook.ts'
-import { ownFeed } from '../events/own-feed.ts'
-import type { FeedConfig } from '../feeds/config.ts'
+import { expectPolling, type Polling } from '../config/warnings.ts'
+import { leftBooks } from '../daemon/context.ts'
+import { ownFeed } from '../event.ts'
+import type { FeedConfig } from '../feed-types/config.ts'
 import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
-import { readAccounting, type FeedAccount } from '../ledger/accounting.ts'
-import { feedLagMs, peekFeed, type FeedState } from '../ledger/feed-state.ts'
-import { countQuarantined } from '../ledger/quarantine.ts'
-import { readOrganization } from '../service/organization-lookup.ts'
-import {
-  createOrganizations,
-  type Lane,
-  type Organizations,
-} from '../service/pacing/organizations.ts'
-import { ServiceError } from '../service/service-error.ts'
-import { redisNow, type OpenLedger } from './open-ledger.ts'
+import { type FeedAccount, readAccounting } from '../store/accounts.ts'
+import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../store/feed-state.ts'
+import { readOrganization } from '../upstream/capabilities.ts'
+import { ServiceError } from '../upstream/error.ts'
+import { createOrganizations, type Lane, type Organizations } from '../upstream/organizations.ts'
+import { type OpenLedger, redisNow } from './open-ledger.ts'
 
 export interface FeedReport {
   feed: FeedConfig

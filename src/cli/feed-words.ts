@@ -1,7 +1,7 @@
-import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feeds/config.ts'
+import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feed-types/config.ts'
 import { isFrequent } from '../feeds/rescan-plan.ts'
 import type { FeedReport } from './feed-report.ts'
-import { counted, spanInWords } from './words.ts'
+import { counted, spanInWords } from './terminal.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
 export function feedInWords(feed: FeedConfig): string {

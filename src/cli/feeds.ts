@@ -1,18 +1,22 @@
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import { rewindFeed } from '../ledger/feed-state.ts'
-import { askFirst } from './ask-first.ts'
-import { findNamed } from './command-error.ts'
-import { loadConfigFile } from './config-file.ts'
-import { addCommonOptions, print, type CommonOptions, type Context } from './context.ts'
-import { reportFeeds, type FeedReport } from './feed-report.ts'
+import type { FeedConfig } from '../feed-types/config.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../store/feed-state.ts'
+import {
+  addCommonOptions,
+  askFirst,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import { type FeedReport, reportFeeds } from './feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
-import { pauseOne, resumeOne, type PauseOptions } from './feeds-pause.ts'
-import { parseMoment } from './moment.ts'
 import { feedsImportCommand } from './monitoring/feeds-import.ts'
 import { bookOf, redisNow, withLedger } from './open-ledger.ts'
-import { shortText } from './short-text.ts'
-import { isoTime, spanInWords, timeInWords } from './words.ts'
+import { parseMoment } from './options.ts'
+import { findNamed, harmless, isoTime, shortText, spanInWords, timeInWords } from './terminal.ts'
 
 export function feedsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -88,4 +92,61 @@ function cautions({ state, toMs, nowMs, config }: Rewind): string[] {
         ]
       : []),
   ]
+}
+
+export interface PauseOptions extends CommonOptions {
+  reason: string
+}
+
+/** One that is paused already stays so since then, with the new reason. */
+export async function pauseOne(
+  context: Context,
+  name: string,
+  options: PauseOptions,
+): Promise<void> {
+  const { reason } = options
+  const sinceMs = await withFeed(context, { name, options }, async (book, feed) => {
+    // also of a feed that never polled: a daemon that looks at it fixes its floor all the same
+    const { paused, nowMs } = await openFeed(book, name, feed.startMs)
+    const since = paused?.sinceMs ?? nowMs
+    await pauseFeed(book, name, { reason, sinceMs: since })
+    return since
+  })
+  print(context, options, {
+    json: { feed: name, paused: { reason, since: isoTime(sinceMs) } },
+    lines: () => [
+      `${name} is paused since ${timeInWords(sinceMs)}: ${harmless(reason)}`,
+      `  A page that is being fetched just now is still taken in; then nothing is asked until "tocsin feeds resume ${name}".`,
+    ],
+  })
+}
+
+export async function resumeOne(
+  context: Context,
+  name: string,
+  options: CommonOptions,
+): Promise<void> {
+  const wasPaused = await withFeed(context, { name, options }, async (book) => {
+    const state = await peekFeed(book, name, 0)
+    await pauseFeed(book, name, undefined)
+    return state?.paused !== undefined
+  })
+  print(context, options, {
+    json: { feed: name, was_paused: wasPaused },
+    lines: () => [
+      wasPaused
+        ? `${name} is resumed; a running daemon goes on within seconds where it stopped`
+        : `${name} was not paused`,
+    ],
+  })
+}
+
+async function withFeed<Result>(
+  context: Context,
+  { name, options }: { name: string; options: CommonOptions },
+  work: (book: Book, feed: FeedConfig) => Promise<Result>,
+): Promise<Result> {
+  const { config } = loadConfigFile(context, options.config)
+  const feed = findNamed(config.feeds, name, 'feed')
+  return withLedger(config, (ledger) => work(bookOf(ledger, feed.account), feed))
 }

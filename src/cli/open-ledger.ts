@@ -1,24 +1,27 @@
 /** Opens the ledger for one command: at once or not at all, and whatever Redis' safety. */
 import { randomUUID } from 'node:crypto'
+import { userInfo } from 'node:os'
+import type { Command } from 'commander'
 import type { Config } from '../config/config.ts'
-import { openLeftBooks } from '../ledger/accounts.ts'
-import { openBooks, type Book } from '../ledger/book.ts'
-import { sinksOf } from '../ledger/due.ts'
-import { findLead } from '../ledger/lead-book.ts'
+import { readSilences } from '../daemon/grouping.ts'
+import { createWorkHints } from '../delivery/due-accounts.ts'
+import { systemClock } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import type * as RedisConnection from '../redis/connection.ts'
 import type { Redis } from '../redis/connection.ts'
-import { holdRedis } from '../redis/embedded/embedded-redis.ts'
+import { holdRedis } from '../redis/embedded-redis.ts'
+import { claimSchema, keyOf, placeOf, refusalOf, StoreError } from '../redis/health.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
-import { claimSchema } from '../redis/safety.ts'
-import { keyOf, placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
-import { isLookDone, lookOnce, lookPauseMs } from '../store/first-look.ts'
-import { isIndexed } from '../store/record-index.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { messageOf } from '../runtime/errors.ts'
-import { createWorkHints } from '../delivery/work-hints.ts'
-import { CommandError, findNamed } from './command-error.ts'
-import { quiet, type Context } from './context.ts'
+import type { Silence } from '../routing/silences.ts'
+import { destinationsOf } from '../sinks/destinations.ts'
+import type { Destination } from '../sinks/sink.ts'
+import { type Book, findLead, openBooks } from '../store/account-ledger.ts'
+import { openLeftBooks } from '../store/accounts.ts'
+import { sinksOf } from '../store/pending-items.ts'
+import { isIndexed, isLookDone, lookOnce, lookPauseMs } from '../store/record-index.ts'
+import { type Context, quiet } from './context.ts'
+import { CommandError, findNamed, shortText } from './terminal.ts'
 
 export interface OpenLedger {
   redis: Redis
@@ -171,4 +174,85 @@ function whatHappened(error: unknown): string {
   if (error === undefined) return 'no answer in time'
   if (error instanceof Error && 'code' in error) return String(error.code)
   return messageOf(error).replaceAll(/\s+/g, ' ')
+}
+
+/** Of commands whose operator the ledger keeps. */
+export interface ByOption {
+  by?: string
+}
+
+export function addByOption(command: Command): Command {
+  const described = "who does it, as stories tell it (default: $USER, else the system's user)"
+  return command.option('--by <name>', described, shortText)
+}
+
+/** Who asks: `--by`, else USER (on Windows USERNAME), else the system's user; undefined where it has none. */
+export function operatorName(
+  { env }: Pick<Context, 'env'>,
+  { by }: ByOption = {},
+  systemUser: () => string = () => userInfo().username,
+): string | undefined {
+  return by ?? readable(env['USER'] ?? env['USERNAME']) ?? readable(nameOf(systemUser))
+}
+
+function readable(given: string | undefined): string | undefined {
+  const name = (given ?? '').replaceAll(/\p{Cc}/gu, '').trim()
+  return name === '' ? undefined : name.slice(0, 100)
+}
+
+/** A container may run under a number that has no name. */
+function nameOf(systemUser: () => string): string | undefined {
+  try {
+    return systemUser()
+  } catch {
+    return undefined
+  }
+}
+
+/** What an operator reads instead of a destination's id, e.g. the recipient's address. */
+export type DestinationLabels = ReadonlyMap<string, string>
+
+/** Of every destination that the configuration has. */
+export function destinationLabels(config: Config): DestinationLabels {
+  const destinations = [...destinationsBySink(config).values()].flat()
+  return new Map(destinations.map(({ id, label }) => [id, label]))
+}
+
+/** Every sink's destinations, by the sink's name. Loads no sink: most commands name them and send nothing. */
+export function destinationsBySink({
+  sinks,
+}: Pick<Config, 'sinks'>): ReadonlyMap<string, readonly Destination[]> {
+  return new Map(sinks.map((sink) => [sink.name, destinationsOf(sink)]))
+}
+
+/** Silences as a command knows them: those of the file, and those made by command while Redis answers. */
+
+export interface KnownSilences {
+  silences: readonly Silence[]
+  /** Why those made by command are not among them; undefined: they are. */
+  missing: string | undefined
+}
+
+/** A command that can do without Redis does not wait long for it. */
+const patienceMs = 1_000
+
+/** Never throws because of Redis. */
+export async function knownSilences(config: Config): Promise<KnownSilences> {
+  try {
+    const keys = createKeys(config.redis.prefix)
+    const { silences } = await withRedis(
+      config.redis,
+      (redis) => readSilences(redis, keys),
+      patienceMs,
+    )
+    return { silences: [...config.silences, ...silences], missing: undefined }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    return { silences: config.silences, missing: error.message }
+  }
+}
+
+/** What is said where some may be missing. */
+export function missingLines({ missing }: KnownSilences): string[] {
+  return missing === undefined ? [] : [`  silences made by command are not known: ${missing}`]
 }

@@ -1,11 +1,19 @@
 /** The commands, and how their ends become an exit code. */
-import { Command } from 'commander'
-import { environment } from '../config/environment.ts'
-import { systemClock, type Clock } from '../runtime/clock.ts'
+import { Command, CommanderError } from 'commander'
+import { ConfigError, environment } from '../config/config.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { TocsinError } from '../lib/errors.ts'
+import { StoreError } from '../redis/health.ts'
+import { ServiceError, type ServiceReason } from '../upstream/error.ts'
 import { addCommands } from './commands.ts'
 import type { Context } from './context.ts'
-import { interruptedCode, reportError } from './report-error.ts'
-import { createTerminal, type Streams, type Terminal } from './terminal.ts'
+import {
+  CommandError,
+  createTerminal,
+  Interruption,
+  type Streams,
+  type Terminal,
+} from './terminal.ts'
 import { readVersion } from './version.ts'
 
 /** These end by themselves when they are asked to stop; any other is left where it stands. */
@@ -69,3 +77,73 @@ function settle(command: Command, terminal: Terminal): void {
   })
   for (const inner of command.commands) settle(inner, terminal)
 }
+
+/** How an error ends a command: what is said about it, and the exit code. */
+
+/** As a shell has it: 128 and the number of SIGINT. */
+const interruptedCode = 130
+
+/** 1 the world refused, 2 the operator's mistake. A bug of ours shows its stack and counts as 1. */
+export function reportError(error: unknown, terminal: Terminal): number {
+  terminal.progress('')
+  if (error instanceof CommanderError) return exitCodeOfUsage(error)
+  if (error instanceof Interruption) return interruptedCode
+  if (error instanceof TocsinError) {
+    for (const line of linesOf(error)) terminal.complain(line)
+    return isMistake(error) ? 2 : 1
+  }
+  const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  terminal.complain(`this is a defect of Tocsin; please report it with these lines:\n${stack}`)
+  return 1
+}
+
+/** Several fields that are wrong stand below each other; last, where to look next. */
+function linesOf(error: TocsinError): string[] {
+  if (!(error instanceof ServiceError)) return [error.message]
+  const { details, message, reason } = error
+  const fields = details.map(({ loc, msg }) => (loc === '' ? msg : `${loc}: ${msg}`))
+  const advice = needsLook.has(reason) ? ['tocsin token test says more'] : []
+  if (fields.length < 2) return [message, ...advice]
+  const head = message.replace(fields.join('; '), `${fields.length} fields are wrong`)
+  return [head, ...fields.map((field) => `  ${field}`), ...advice]
+}
+
+const needsLook: ReadonlySet<ServiceReason> = new Set(['auth', 'unavailable', 'contract'])
+
+function isMistake(error: TocsinError): boolean {
+  if (error instanceof ServiceError) return error.reason === 'invalid'
+  if (error instanceof StoreError) return error.reason === 'unsafe'
+  if (error instanceof CommandError) return error.reason === 'mistake'
+  return error instanceof ConfigError
+}
+
+/** commander has said it already; it ends bad arguments with 1, and help that was asked for with 0. */
+function exitCodeOfUsage({ code, exitCode }: CommanderError): number {
+  return exitCode === 0 || code === 'commander.error' ? exitCode : 2
+}
+
+/** What becomes of standard output in the end: a reader may have seen enough, a disk may be full. */
+
+export interface StandardOutput {
+  /** The exit code, once all that was written is out; of a command whose results are lost never 0. */
+  end(code: number): Promise<number>
+}
+
+export function watchOutput({
+  output,
+  errors,
+}: Pick<Streams, 'output' | 'errors'>): StandardOutput {
+  let failure: string | undefined
+  output.on('error', (error: NodeJS.ErrnoException) => (failure ??= error.code ?? error.message))
+  return {
+    async end(code) {
+      await new Promise<void>((resolve) => void output.write('', () => resolve()))
+      if (failure === undefined || failure === readerGone) return code
+      errors.write(`standard output cannot be written (${failure}); what it has is not whole\n`)
+      return code === 0 ? 1 : code
+    },
+  }
+}
+
+/** Such as `head`, which closes what it needs no longer. */
+const readerGone = 'EPIPE'

@@ -1,16 +1,19 @@
 import { Command } from 'commander'
-import { createApp, type App } from '../app.ts'
-import { logLevel } from '../config/environment.ts'
-import type { Config } from '../config/config.ts'
-import type { Mistake } from '../config/config-error.ts'
+import { type Config, logLevel, type Mistake } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { refuseUnsafe } from '../redis/safety.ts'
-import { holdRedis } from '../redis/embedded/embedded-redis.ts'
-import { placeOf, refusalOf, StoreError } from '../redis/store-error.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { createLogger, prettyLines, type Logger } from '../runtime/logger.ts'
-import { loadConfigFile, usualConfigFile } from './config-file.ts'
-import { addCommonOptions, quiet, type CommonOptions, type Context } from './context.ts'
+import { type App, createApp } from '../daemon/daemon.ts'
+import { systemClock } from '../lib/clock.ts'
+import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
+import { holdRedis } from '../redis/embedded-redis.ts'
+import { placeOf, refusalOf, refuseUnsafe, StoreError } from '../redis/health.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  quiet,
+  usualConfigFile,
+} from './context.ts'
 import { withRedis } from './open-ledger.ts'
 import { readVersion } from './version.ts'
 

@@ -1,19 +1,20 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { duration, rate } from '../runtime/config-fields.ts'
+import { duration, rate } from '../lib/config-fields.ts'
+import { appHost } from '../sandbox/api/search.ts'
 import {
-  withDefaults,
   type CredentialOrder,
   type EndMode,
   type MaterializedFilter,
   type PolicyPaths,
+  type SandboxGroup,
   type SandboxOptions,
+  withDefaults,
 } from '../sandbox/options.ts'
+import type { Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
-import { startSandbox, type Sandbox } from '../sandbox/sandbox.ts'
-import { CommandError } from './command-error.ts'
+import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
-import { sandboxConfig } from './sandbox-config.ts'
-import { showReceived } from './sandbox-received.ts'
+import { CommandError, harmless, timeInWords } from './terminal.ts'
 
 interface SandboxCommandOptions extends CommonOptions {
   host: string
@@ -261,4 +262,96 @@ function perSecond(text: string): number {
   const parsed = rateField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write 0, or a rate such as 1/s or 30/m.')
+}
+
+type Places = Pick<
+  Sandbox,
+  'url' | 'slackUrl' | 'webhookUrl' | 'webhookSecret' | 'smtpUrl' | 'apiKeys'
+>
+
+/**
+ * A configuration that polls the sandbox and delivers to its pretend sinks, as YAML: a feed for each
+ * group, and with `hasCredentials` one for each identifier.
+ */
+export function sandboxConfig(
+  { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: Places,
+  groups: readonly SandboxGroup[],
+  hasCredentials = false,
+): string {
+  const identifiers = hasCredentials ? groups.flatMap((group) => group.identifiers) : []
+  const credentialFeeds = identifiers.flatMap(({ id }) => [
+    `  credentials-${id}:`,
+    '    type: credentials',
+    `    identifier: ${id}`,
+    '    severity: high',
+    '    every: 10s',
+  ])
+  const feeds = groups.flatMap(({ id, name }) => [
+    `  ${name.toLowerCase()}:`,
+    '    type: events',
+    `    identifier_group: ${id}`,
+    '    every: 10s',
+    '    detail: [high, critical]',
+  ])
+  return `accounts:
+  main:
+    base_url: ${url}
+    link_hosts: [${appHost}]
+    api_key: ${apiKeys[0] ?? ''}
+
+feeds:
+${[...feeds, ...credentialFeeds].join('\n')}
+
+sinks:
+  soc:
+    type: slack
+    url: ${slackUrl}
+    allow_private: true
+  oncall:
+    type: email
+    smtp: ${smtpUrl}
+    from: tocsin@example.com
+    to: [oncall@example.com]
+    tls: off
+  siem:
+    type: webhook
+    url: ${webhookUrl}
+    secret: ${webhookSecret}
+    allow_private: true
+    batch: { max: 50, wait: 1s }
+
+route:
+  sinks: [siem]
+  routes:
+    - name: urgent
+      matchers: ['severity>=high']
+      sinks: [soc, siem, oncall]
+    - name: medium
+      matchers: ['severity="medium"']
+      sinks: [soc, siem]
+`
+}
+
+/** One line for each message that a pretend sink took. */
+export function showReceived(
+  { terminal }: Context,
+  { output }: CommonOptions,
+  message: Received,
+): void {
+  const { sink, id, atMs, to, uids } = message
+  if (output === 'json') {
+    terminal.print(JSON.stringify({ at: new Date(atMs).toISOString(), sink, to, id, uids }))
+    return
+  }
+  const place = `${sink.padEnd(7)} ${harmless(to, 60)}`
+  terminal.print(
+    `${terminal.paint('dim', timeInWords(atMs))} ${place}: ${harmless(subjectOf(message), 160)}`,
+  )
+}
+
+function subjectOf({ mail, json, uids, id }: Received): string {
+  if (mail) return mail.subject
+  const text = typeof json === 'object' && json !== null && 'text' in json ? json.text : undefined
+  if (typeof text === 'string') return text
+  return uids.length > 0 ? uids.join(', ') : (id ?? 'a message without an id')
 }

@@ -1,9 +1,39 @@
+import { randomInt } from 'node:crypto'
 import { Command } from 'commander'
-import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
-import { addByOption } from './operator.ts'
-import { shortText } from './short-text.ts'
-import { addSilence, type AddOptions } from './silences-add.ts'
-import { expireSilence, listSilences } from './silences-list.ts'
+import { type Config, formatMistake } from '../config/config.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import { readSilences } from '../daemon/grouping.ts'
+import { duration } from '../lib/config-fields.ts'
+import {
+  findSilence,
+  isSilenceProblem,
+  newSilence,
+  type Silence,
+  type SilenceProblem,
+  silenceText,
+} from '../routing/silences.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { isIndexed } from '../store/record-index.ts'
+import { type LedgerRecord, readPayload, scanRecords } from '../store/records.ts'
+import { writeSilence } from '../store/silences.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import {
+  addByOption,
+  type ByOption,
+  type OpenLedger,
+  operatorName,
+  redisNow,
+  withLedger,
+} from './open-ledger.ts'
+import { parseEnd } from './options.ts'
+import { phaseOf, silenceJson, silenceLine } from './routes.ts'
+import { CommandError, counted, findNamed, harmless, shortText } from './terminal.ts'
 
 export function silencesCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -30,4 +60,257 @@ function addCommand(context: Context): Command {
       shortText,
     )
     .action((matchers: string[], options: AddOptions) => addSilence(context, matchers, options))
+}
+
+export interface AddOptions extends CommonOptions, ByOption {
+  for?: string
+  until?: string
+  reason: string
+  severity: string
+  owner?: string
+}
+
+export async function addSilence(
+  context: Context,
+  matchers: string[],
+  options: AddOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const owner = checkAll(context, config, { matchers, options })
+  const { silence, matched, nowMs } = await withLedger(config, async (ledger) => {
+    const startsAtMs = await redisNow(ledger)
+    const made = silenceOf(config, { matchers, options, owner, nowMs: startsAtMs })
+    await writeSilence(ledger.redis, ledger.keys, { id: made.id, text: silenceText(made) })
+    const told = await matchedLately(context, ledger, { silence: made, nowMs: startsAtMs })
+    return { silence: made, matched: told, nowMs: startsAtMs }
+  })
+  print(context, options, {
+    json: { ...silenceJson(silence), last_24_h: matched },
+    lines: () => [
+      `silence ${silence.id} begins within seconds; "tocsin silences expire ${silence.id}" ends it`,
+      silenceLine(silence, nowMs),
+      `  ${effectInWords(matched)}`,
+    ],
+  })
+}
+
+/** Every mistake of the line at once; the owner where there is none. */
+function checkAll(
+  context: Context,
+  config: Config,
+  { matchers, options }: Pick<Wanted, 'matchers' | 'options'>,
+): string {
+  const mistakes: string[] = []
+  const attempt = <Result>(work: () => Result): Result | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error
+      mistakes.push(error.message)
+      return undefined
+    }
+  }
+  const hasOneEnd = attempt(() => refuseTwoEnds(options)) === true
+  const owner = attempt(() => ownerOf(context, options)) ?? 'nobody'
+  const { until: _until, ...others } = options
+  const wanted = hasOneEnd ? options : { ...others, for: '1h' } // its end is told of already
+  const nowMs = context.clock.now()
+  attempt(() => silenceOf(config, { matchers, options: wanted, owner, nowMs }))
+  if (mistakes.length > 0) throw new CommandError('mistake', mistakes.join('\n'))
+  return owner
+}
+
+function refuseTwoEnds({ for: span, until }: AddOptions): true {
+  if ((span === undefined) === (until === undefined)) {
+    throw new CommandError(
+      'mistake',
+      'say when it ends: either --for <span>, such as 2h, or --until <time>',
+    )
+  }
+  return true
+}
+
+function ownerOf(context: Context, options: AddOptions): string {
+  const name = options.owner ?? operatorName(context, options)
+  if (name !== undefined) return name
+  throw new CommandError(
+    'mistake',
+    '--owner: neither USER nor the system says who you are; say who answers for the silence',
+  )
+}
+
+interface Wanted {
+  matchers: string[]
+  options: AddOptions
+  owner: string
+  nowMs: number
+}
+
+function silenceOf(config: Config, { matchers, options, owner, nowMs }: Wanted): Silence {
+  const { for: span, until, reason, severity } = options
+  const silence = newSilence({
+    id: newId(),
+    matchers,
+    labels: config.feeds.flatMap(({ labels }) => Object.keys(labels)),
+    ...(span === undefined ? {} : { forMs: spanOf(span) }),
+    ...(until === undefined ? {} : { untilMs: parseEnd(until, nowMs) }),
+    owner,
+    reason,
+    severity,
+    nowMs,
+  })
+  if (!isSilenceProblem(silence)) return silence
+  throw new CommandError('mistake', mistakesInWords(silence, { matchers, options }))
+}
+
+const spanField = duration('How long it lasts.')
+
+function spanOf(text: string): number {
+  const span = spanField.safeParse(text)
+  if (span.success) return span.data
+  const [problem = '', remedy = ''] = (span.error.issues[0]?.message ?? '').split('\n')
+  throw new CommandError('mistake', `--for: ${problem}; ${remedy}`)
+}
+
+/** Where the file has a key, a command has an option or an argument. */
+function mistakesInWords(
+  { mistakes }: SilenceProblem,
+  { matchers, options }: Pick<Wanted, 'matchers' | 'options'>,
+): string {
+  return mistakes
+    .map(({ place, problem, remedy }) => `${placeOf(place)}: ${problem}; ${remedy}`)
+    .join('\n')
+
+  function placeOf(place: string): string {
+    const [key = '', index] = place.split('.')
+    if (key === 'until') return options.for === undefined ? '--until' : '--for'
+    if (key !== 'matchers') return `--${key}`
+    return matchers[Number(index)] ?? 'matchers'
+  }
+}
+
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+
+/** `s` and six of 36: one that is in use already comes once in two thousand million. */
+function newId(): string {
+  return `s${Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('')}`
+}
+
+function effectInWords({ events, matching }: MatchedLately): string {
+  if (events === null)
+    return 'what it would have silenced was not counted: too many events are kept, or not all are found yet after an upgrade'
+  return `of the ${counted(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
+}
+
+/** What a silence would have kept back of what came lately. */
+
+/** Both null: more is kept than is worth a look, or not all of it is in the index yet. */
+export interface MatchedLately {
+  events: number | null
+  matching: number | null
+}
+
+/** Reading so many records takes seconds, and the daemon shares Redis. */
+const maxRecords = 20_000
+
+const dayMs = 24 * 3_600_000
+
+/** Of the last 24 h before `nowMs`; what is no longer kept in full is not counted as matching. */
+export async function matchedLately(
+  { terminal }: Context,
+  ledger: OpenLedger,
+  { silence, nowMs }: { silence: Silence; nowMs: number },
+): Promise<MatchedLately> {
+  const indexed = await Promise.all(ledger.books.map(isIndexed))
+  if (!indexed.every(Boolean)) return { events: null, matching: null }
+  const sinceMs = nowMs - dayMs
+  let [read, events, matching] = [0, 0, 0]
+  for (const book of ledger.books) {
+    for await (const record of scanRecords(book, sinceMs)) {
+      read += 1
+      if (read > maxRecords) return { events: null, matching: null }
+      if (read % 1_000 === 0) terminal.progress(`${read} events looked at`)
+      if (record.firstSeenMs < sinceMs) continue
+      events += 1
+      if (await isMatch(book, record, silence)) matching += 1
+    }
+  }
+  terminal.progress('')
+  return { events, matching }
+}
+
+async function isMatch(book: Book, record: LedgerRecord, silence: Silence): Promise<boolean> {
+  const { account, recordId, sightings } = record
+  const payload = await readPayload(book, recordId)
+  if (!payload) return false
+  return sightings.some(({ feed, labels, severity }) => {
+    const input = { event: { ...payload.event, severity }, account, feed, labels }
+    return findSilence([silence], input, silence.startsAtMs) !== undefined
+  })
+}
+
+/** In the order in which an operator asks: what holds now first. */
+const phases = ['active', 'not begun', 'over'] as const
+
+export async function listSilences(context: Context, options: CommonOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { silences, unreadable, nowMs } = await withLedger(config, async (ledger) => {
+    const made = await readSilences(ledger.redis, ledger.keys)
+    const all = [...config.silences, ...made.silences]
+    return { silences: all, unreadable: made.unreadable, nowMs: await redisNow(ledger) }
+  })
+  const inOrder = phases.flatMap((phase) =>
+    silences
+      .filter((silence) => phaseOf(silence, nowMs) === phase)
+      .toSorted((a, b) => a.endsAtMs - b.endsAtMs),
+  )
+  print(context, options, {
+    json: inOrder.map((silence) => ({
+      ...silenceJson(silence),
+      phase: phaseOf(silence, nowMs).replace(' ', '_'),
+    })),
+    lines: () => [
+      ...(inOrder.length === 0 ? ['There are no silences.'] : []),
+      ...inOrder.map((silence) => `${silenceLine(silence, nowMs)}${originOf(silence)}`),
+      ...unreadable.map((id) => `  ${harmless(id, 60)} cannot be read: it silences nothing`),
+    ],
+  })
+}
+
+function originOf({ origin }: Silence): string {
+  return origin === 'config' ? ' (of the file)' : ''
+}
+
+/** It stays listed as over for a week. */
+export async function expireSilence(
+  context: Context,
+  id: string,
+  options: CommonOptions,
+): Promise<void> {
+  const loaded = loadConfigFile(context, options.config)
+  refuseOfFile(loaded, id)
+  const { config } = loaded
+  const wasOver = await withLedger(config, async ({ redis, keys, books }) => {
+    const { silences } = await readSilences(redis, keys)
+    const named = silences.map((silence) => ({ name: silence.id, silence }))
+    const { silence } = findNamed(named, id, 'silence')
+    const nowMs = await redisNow({ redis, keys, books })
+    if (silence.endsAtMs <= nowMs) return true
+    const endsAtMs = Math.max(nowMs, silence.startsAtMs + 1) // it may not end before it begins
+    await writeSilence(redis, keys, { id, text: silenceText({ ...silence, endsAtMs }) })
+    return false
+  })
+  print(context, options, {
+    json: { id, expired: !wasOver },
+    lines: () => [wasOver ? `${id} was over already` : `${id} ends within seconds`],
+  })
+}
+
+function refuseOfFile(loaded: LoadedConfig, id: string): void {
+  const index = loaded.config.silences.findIndex((silence) => silence.id === id)
+  if (index === -1) return
+  const problem = `${id} is a silence of the file`
+  const remedy = 'remove it there; a running daemon takes the file over on SIGHUP'
+  const [mistake] = loaded.place([{ path: ['silences', index], problem, remedy }])
+  throw new CommandError('mistake', mistake ? formatMistake(mistake) : `${problem}; ${remedy}`)
 }

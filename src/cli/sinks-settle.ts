@@ -1,27 +1,34 @@
 /** `sinks move` and `sinks discard`: what waits for a sink is settled by hand. */
-import { collectingSinks } from '../app/build-flusher.ts'
 import type { Config } from '../config/config.ts'
-import { movedPlace } from '../digest/placement.ts'
-import { bySeverity, discardItem, moveItem, pendingItems } from '../ledger/redirect.ts'
-import type { MoveTarget } from '../ledger/redirect.ts'
-import { systemClock } from '../runtime/clock.ts'
-import { batchWaitOf } from './batch-wait.ts'
-import { askFirst } from './ask-first.ts'
-import { CommandError, findNamed } from './command-error.ts'
-import { loadConfigFile } from './config-file.ts'
-import { print, type CommonOptions, type Context } from './context.ts'
-import { destinationsBySink } from './destination-labels.ts'
-import { tellDaemon, withLedger, type OpenLedger } from './open-ledger.ts'
-import { operatorName, type ByOption } from './operator.ts'
+import { collectingSinks } from '../daemon/grouping.ts'
+import { movedPlace } from '../grouping/placement.ts'
+import { systemClock } from '../lib/clock.ts'
 import {
+  bySeverity,
+  discardItem,
+  moveItem,
+  type MoveTarget,
+  pendingItems,
+} from '../store/pending-items.ts'
+import { askFirst, type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
+import {
+  type BookedItem,
   gatherItems,
   redirectAll,
-  tallyInWords,
-  type BookedItem,
   type RedirectCounts,
-} from './redirect-all.ts'
-import { knownSinks } from './sink-report.ts'
-import { counted } from './words.ts'
+  tallyInWords,
+} from './deliveries.ts'
+import {
+  type ByOption,
+  destinationsBySink,
+  type OpenLedger,
+  operatorName,
+  tellDaemon,
+  withLedger,
+} from './open-ledger.ts'
+import { batchWaitOf } from './options.ts'
+import { knownSinks } from './sinks-list.ts'
+import { CommandError, counted, findNamed } from './terminal.ts'
 
 export interface SettleOptions extends CommonOptions, ByOption {
   yes?: true

@@ -1,16 +1,23 @@
 import { Command } from 'commander'
-import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
+import { addressPrints } from '../daemon/sinks.ts'
+import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import { addByOption, redisNow, withLedger } from './open-ledger.ts'
 import { listSinks } from './sinks-list.ts'
-import { pauseSink, resumeSink, type PauseOptions } from './sinks-pause.ts'
 import {
   discardPending,
-  movePending,
   type MoveOptions,
+  movePending,
   type SettleOptions,
 } from './sinks-settle.ts'
 import { testSink } from './sinks-test.ts'
-import { addByOption } from './operator.ts'
-import { shortText } from './short-text.ts'
+import { findNamed, harmless, isoTime, shortText, timeInWords } from './terminal.ts'
 
 export function sinksCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -59,4 +66,66 @@ function discardCommand(context: Context): Command {
     .argument('<sink>', 'name of the sink; it need not be configured any more')
     .option('--yes', 'do not ask')
     .action((name: string, options: SettleOptions) => discardPending(context, name, options))
+}
+
+export interface PauseOptions extends CommonOptions {
+  reason: string
+}
+
+/** One that is paused already stays so since then, with the new reason. */
+export async function pauseSink(
+  context: Context,
+  name: string,
+  options: PauseOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  findNamed(config.sinks, name, 'sink')
+  const { reason } = options
+  const sinceMs = await withLedger(config, async (ledger) => {
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
+    const nowMs = await redisNow(ledger)
+    const { paused } = await circuit.read(name, nowMs)
+    const since = paused?.sinceMs ?? nowMs
+    await circuit.pause(name, { reason, sinceMs: since })
+    return since
+  })
+  print(context, options, {
+    json: { sink: name, paused: { reason, since: isoTime(sinceMs) } },
+    lines: () => [
+      `${name} is paused since ${timeInWords(sinceMs)}: ${harmless(reason)}`,
+      `  What is being sent just now still ends; all else is kept until "tocsin sinks resume ${name}".`,
+    ],
+  })
+}
+
+/** Ends a pause; one that is disabled is tried again. */
+export async function resumeSink(
+  context: Context,
+  name: string,
+  options: CommonOptions,
+): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  findNamed(config.sinks, name, 'sink')
+  const before = await withLedger(config, async (ledger) => {
+    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
+    const reading = await circuit.read(name, await redisNow(ledger))
+    await circuit.pause(name, undefined)
+    return reading
+  })
+  print(context, options, {
+    json: {
+      sink: name,
+      was_paused: before.paused !== undefined,
+      was_disabled: before.disabled !== undefined,
+    },
+    lines: () => [resumedLine(name, before)],
+  })
+}
+
+function resumedLine(name: string, { paused, disabled }: CircuitReading): string {
+  if (disabled) {
+    return `${name} is tried again; it was disabled since ${timeInWords(disabled.sinceMs)}: ${harmless(disabled.reason)}`
+  }
+  if (!paused) return `${name} was not paused`
+  return `${name} is resumed; a running daemon sends what was kept within seconds`
 }

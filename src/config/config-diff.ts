@@ -5,8 +5,8 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RouteConfig } from '../routing/config.ts'
-import { isSection, type Finding } from '../runtime/config-section.ts'
-import type { Secret } from '../runtime/secret.ts'
+import { isSection, type Finding } from '../lib/config-fields.ts'
+import type { Secret } from '../lib/secret.ts'
 import type { Config } from './config.ts'
 
 export interface NameDiff {

@@ -1,17 +1,19 @@
-import type { FeedConfig, PollLimits } from '../feeds/config.ts'
-import type { HttpConfig } from '../http/config.ts'
-import type { LedgerConfig } from '../ledger/config.ts'
-import type { CanaryConfig, NoticesConfig } from '../notices/config.ts'
+import type { FeedConfig, PollLimits } from '../feed-types/config.ts'
+import { suggestion, TocsinError } from '../lib/errors.ts'
+import type { LogLevel } from '../lib/logger.ts'
+import type { HttpConfig } from '../ops/config.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import type { InhibitRule } from '../routing/inhibition.ts'
 import type { Silence } from '../routing/silences.ts'
 import type { TimeIntervals } from '../routing/time-intervals.ts'
-import type { AccountConfig } from '../service/config.ts'
+import type { CanaryConfig, NoticesConfig } from '../self-alerts/config.ts'
+import type { ReliefConfig } from '../sinks/config.ts'
 import type { EmailConfig } from '../sinks/email/config.ts'
 import type { SlackConfig } from '../sinks/slack/config.ts'
-import type { ReliefConfig } from '../sinks/relief-config.ts'
 import type { WebhookConfig } from '../sinks/webhook/config.ts'
+import type { LedgerConfig } from '../store/account-ledger.ts'
+import type { AccountConfig } from '../upstream/config.ts'
 
 export type SinkConfig = (SlackConfig | EmailConfig | WebhookConfig) & ReliefConfig
 
@@ -32,4 +34,57 @@ export interface Config {
   ledger: LedgerConfig
   notices: NoticesConfig | undefined
   canary: CanaryConfig | undefined
+}
+
+/** One thing that the operator must change. Quotes no secret. */
+export interface Mistake {
+  /** As the operator named it. */
+  file: string
+  /** From 1; 0 where the mistake stands on no line. */
+  line: number
+  column: number
+  /** Where in the configuration, e.g. `route.routes[0].sinks[1]`; empty: the file as a whole. */
+  path: string
+  problem: string
+  /** What to write instead. */
+  remedy: string
+}
+
+/** The operator's mistakes, all of them, in the order of the file. */
+export class ConfigError extends TocsinError {
+  override readonly name = 'ConfigError'
+  readonly code = 'TOCSIN_CONFIG'
+  readonly mistakes: readonly Mistake[]
+
+  constructor(mistakes: readonly Mistake[], options: { cause?: unknown } = {}) {
+    const count = mistakes.length === 1 ? '1 mistake' : `${mistakes.length} mistakes`
+    const lines = mistakes.map((mistake) => `  ${formatMistake(mistake)}`)
+    super([`the configuration has ${count}:`, ...lines].join('\n'), options)
+    this.mistakes = mistakes
+  }
+}
+
+/** `tocsin.yaml:14:5 feeds.brand.evry: unknown key; did you mean "every"?` */
+export function formatMistake({ file, line, column, path, problem, remedy }: Mistake): string {
+  const place = line === 0 ? file : `${file}:${line}:${column}`
+  return `${place}${path === '' ? '' : ` ${path}`}: ${problem}; ${remedy}`
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** The process's environment; the only place that reads it. */
+export function environment(): Environment {
+  return process.env
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+/** From LOG_LEVEL; `info` where it is unset or empty. Throws ConfigError for another word. */
+export function logLevel(env: Environment): LogLevel {
+  const given = env['LOG_LEVEL'] ?? ''
+  const level = given === '' ? 'info' : logLevels.find((known) => known === given)
+  if (level !== undefined) return level
+  const remedy = suggestion(given, logLevels, 'write one of')
+  const mistake = { file: 'environment', line: 0, column: 0, path: 'LOG_LEVEL', remedy }
+  throw new ConfigError([{ ...mistake, problem: 'not a log level' }])
 }

@@ -3,15 +3,14 @@
  * exist, routes that nothing reaches, silences, mutes and rules of inhibition that never act. Warnings, since
  * feeds come and go and the service's own words grow.
  */
-import { severities, severityRank } from '../events/severity.ts'
+import { severities, severityRank } from '../event.ts'
+import type { Finding } from '../lib/config-fields.ts'
+import { firstOf, nearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
-import { eventNames, unusualSeverity, type Matcher } from '../routing/matcher.ts'
-import type { Finding } from '../runtime/config-section.ts'
-import { firstOf, nearest, suggestion } from '../runtime/nearest.ts'
+import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
 import type { Config } from './config.ts'
-import type { Place } from './file-parts.ts'
-import { sayableKey } from './sayable-key.ts'
+import { type Place, sayableKey } from './parse-file.ts'
 
 export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
   const { route, silences, inhibitRules } = config

@@ -2,14 +2,12 @@
  * File, environment and secret files → one frozen Config, or every mistake with what to write
  * instead. Nothing is accepted and ignored.
  */
+import { createHash } from 'node:crypto'
 import type { z } from 'zod'
-import { ledgerConfig } from '../ledger/config.ts'
-import { systemClock } from '../runtime/clock.ts'
-import type { Finding } from '../runtime/config-section.ts'
-import type { Mistake } from './config-error.ts'
-import { configHash } from './config-hash.ts'
-import type { Config } from './config.ts'
-import type { Environment } from './environment.ts'
+import { systemClock } from '../lib/clock.ts'
+import { type Finding, isSection } from '../lib/config-fields.ts'
+import { ledgerConfig } from '../store/account-ledger.ts'
+import type { Config, Environment, Mistake } from './config.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { configFile } from './schema.ts'
@@ -86,5 +84,48 @@ function deepFreeze<Value>(value: Value): Value {
 function isPlainObject(value: unknown): value is object {
   return (
     typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  )
+}
+
+/**
+ * Names what the configuration does with events: sha256 (hex) over feeds, sinks, routes, time
+ * intervals, inhibition, silences and where the accounts read. Secrets, the order of feeds and sinks,
+ * ports and limits of accounts do not count; nor do notices and the canary: two replicas that differ in
+ * them fight over no cursor, and whichever tells first, it is told once.
+ */
+function configHash(config: Config): string {
+  const { accounts, feeds, sinks, route, timeIntervals, inhibitRules, silences } = config
+  const named = {
+    // what else begins another walk: two such configurations must be two generations
+    accounts: byName(accounts).map(({ name, baseUrl, tenantId }) => ({ name, baseUrl, tenantId })),
+    feeds: byName(feeds),
+    sinks: byName(sinks).map(withoutSecrets),
+    route,
+    timeIntervals,
+    inhibitRules,
+    silences,
+  }
+  const text = JSON.stringify(named, (_key, value: unknown) => sorted(value))
+  return createHash('sha256').update(text).digest('hex')
+}
+
+function byName<Entry extends { name: string }>(entries: readonly Entry[]): Entry[] {
+  return entries.toSorted((left, right) => (left.name < right.name ? -1 : 1))
+}
+
+function withoutSecrets(sink: Config['sinks'][number]): object {
+  const {
+    url: _url,
+    smtp: _smtp,
+    secrets: _secrets,
+    ...open
+  } = { ...sink } as Record<string, unknown>
+  return open
+}
+
+function sorted(value: unknown): unknown {
+  if (!isSection(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1)),
   )
 }

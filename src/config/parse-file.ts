@@ -1,20 +1,19 @@
 /** A YAML file of the operator's, held against its schema: what it says, or every mistake in it at once. */
 import type { z } from 'zod'
-import type { Finding } from '../runtime/config-section.ts'
-import { readFileWithin } from '../runtime/read-file.ts'
-import { ConfigError, type Mistake } from './config-error.ts'
-import { sayableKey } from './sayable-key.ts'
+import { type Finding, isSection } from '../lib/config-fields.ts'
+import { readFileWithin } from '../lib/private-files.ts'
+import { ConfigError, type Mistake } from './config.ts'
 import {
   maxCharacters,
-  readTree,
-  tooLong,
   type Path,
+  readTree,
   type Source,
+  tooLong,
   type Tree,
   type TreeMistake,
 } from './yaml-source.ts'
 
-export interface FileShape<Content> {
+interface FileShape<Content> {
   schema: z.ZodType<Content>
   /** What one part says about another; gets the file as it is written, whatever is wrong with it. */
   references: (file: unknown) => Finding[]
@@ -104,4 +103,45 @@ function pathText(path: Path): string {
       typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${sayableKey(key)}`,
     )
     .join('')
+}
+
+/** The file as it is written, read leniently: what has the wrong shape counts as empty. */
+
+export type Place = (string | number)[]
+
+export function sectionOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isSection(value) ? value : {}
+}
+
+export function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+export interface PlacedRoute {
+  path: Place
+  route: Readonly<Record<string, unknown>>
+}
+
+/** The tree as a list, parents first. */
+export function routesOf(route: unknown, path: Place): PlacedRoute[] {
+  if (!isSection(route)) return []
+  const children = listOf(route['routes']).flatMap((child, index) =>
+    routesOf(child, [...path, 'routes', index]),
+  )
+  return [{ path, route }, ...children]
+}
+
+/** The labels that any of the feeds has. */
+export function labelsOf(feeds: Readonly<Record<string, unknown>>): string[] {
+  return Object.values(feeds).flatMap((feed) => Object.keys(sectionOf(sectionOf(feed)['labels'])))
+}
+
+/**
+ * A key of the file as it may stand in a message. Where a space after ":" is missing, or an address
+ * stands where a name belongs, the "key" holds a secret: of such a one only its first word is said.
+ */
+export function sayableKey(key: string): string {
+  if (/^(?:<<|\$\{\w{1,40}\}|[\w-]{0,64})$/.test(key)) return key
+  const [word = ''] = /^[\w-]{1,20}(?=[:= ])/.exec(key) ?? []
+  return `${word}…`
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { feedConfig, pollLimits } from '../feeds/config.ts'
-import { httpConfig } from '../http/config.ts'
-import { ledgerSections } from '../ledger/config.ts'
-import { canaryConfig, noticesConfig } from '../notices/config.ts'
+import { feedConfig, pollLimits } from '../feed-types/config.ts'
+import { httpConfig } from '../ops/config.ts'
+import { ledgerSections } from '../store/account-ledger.ts'
+import { canaryConfig, noticesConfig } from '../self-alerts/config.ts'
 import { redisConfig } from '../redis/config.ts'
 import { routeConfig } from '../routing/config.ts'
 import { inhibitRulesConfig } from '../routing/inhibition.ts'
@@ -15,8 +15,8 @@ import {
   laterKeys,
   named,
   section,
-} from '../runtime/config-section.ts'
-import { accountConfig } from '../service/config.ts'
+} from '../lib/config-fields.ts'
+import { accountConfig } from '../upstream/config.ts'
 import { emailConfig } from '../sinks/email/config.ts'
 import { slackConfig } from '../sinks/slack/config.ts'
 import { webhookConfig } from '../sinks/webhook/config.ts'

@@ -3,14 +3,12 @@
  * wire, keys that nobody had to guess long for. Warnings, since what a machine's users are to each other, and
  * what a network is, only the operator knows.
  */
-import type { Finding } from '../runtime/config-section.ts'
-import { exposureOfFile } from '../runtime/private-folder.ts'
-import { secretFromFile } from '../runtime/secret.ts'
-import { isLoopback } from '../runtime/web-address.ts'
-import { weakness } from '../runtime/weak-secret.ts'
-import type { Environment } from './environment.ts'
-import { listOf, sectionOf, type Place } from './file-parts.ts'
-import type { Mistake } from './config-error.ts'
+import type { Finding } from '../lib/config-fields.ts'
+import { exposureOfFile } from '../lib/private-files.ts'
+import { secretFromFile, weakness } from '../lib/secret.ts'
+import { isLoopback } from '../lib/web-address.ts'
+import type { Environment, Mistake } from './config.ts'
+import { listOf, type Place, sectionOf } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
 
 /** Keys whose text is a secret, or an address that may hold one; each has a twin that ends in `_file`. */

@@ -1,11 +1,22 @@
 /** What is allowed and yet probably not meant. */
+import type { FeedConfig, PairDedupe } from '../feed-types/config.ts'
+import { expectIntervals, type Outlook, pollFloor } from '../feeds/next-feed.ts'
+import {
+  describeLoad,
+  isFrequent,
+  planRescans,
+  rescanShare,
+  usualPerWeek,
+} from '../feeds/rescan-plan.ts'
+import type { Finding } from '../lib/config-fields.ts'
+import { spanInWords } from '../lib/time-zone.ts'
+import { isLoopback } from '../lib/web-address.ts'
 import type { RouteConfig } from '../routing/config.ts'
-import type { Finding } from '../runtime/config-section.ts'
-import { isLoopback } from '../runtime/web-address.ts'
-import { linksToBaseAlone, uselessLinkHosts } from '../service/service-links.ts'
+import type { AccountConfig, Tier } from '../upstream/config.ts'
+import { linksToBaseAlone, uselessLinkHosts } from '../upstream/links.ts'
+import { createOrganizations } from '../upstream/organizations.ts'
 import type { Config } from './config.ts'
 import { deadRuleWarnings } from './dead-rules.ts'
-import { feedWarnings } from './feed-warnings.ts'
 
 export function findWarnings(config: Config, nowMs: number): Finding[] {
   return [
@@ -100,4 +111,215 @@ function sweepingInhibitions({ inhibitRules }: Config): Finding[] {
     const remedy = 'name in equal what both must have in common, such as [identifier]'
     return [{ path: ['inhibit_rules', index], problem, remedy }]
   })
+}
+
+/** What feeds ask for that their budget does not carry, or that is probably not meant. */
+
+function feedWarnings(config: Config): Finding[] {
+  return [
+    ...budgetWarnings(config),
+    ...objectiveWarnings(config),
+    ...pairWarnings(config),
+    ...legacyWarnings(config),
+  ]
+}
+
+const tiers: Tier[] = ['search', 'basic']
+
+function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
+  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
+  const byAccount = Map.groupBy(feeds, ({ account }) => account)
+  return accounts.flatMap((account) =>
+    tiers.flatMap((tier) => {
+      const polled = (byAccount.get(account.name) ?? []).filter((feed) => feed.tier === tier)
+      return tierWarnings({ account, tier, polled, floorMs })
+    }),
+  )
+}
+
+interface PolledTier {
+  account: AccountConfig
+  tier: Tier
+  /** The feeds of the account whose pages count against the tier. */
+  polled: FeedConfig[]
+  /** No feed is read again sooner. */
+  floorMs: number
+}
+
+/** Intervals that operators state are kept where all of them fit, and none where they do not. */
+function objectiveWarnings(config: Config): Finding[] {
+  return findOutlooks(config).flatMap((lane) => {
+    if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
+      return []
+    const needed = `the stated every and lag_objective of its feeds take ${lane.neededPerSecond.toFixed(2)} requests per second`
+    const given = `more than the ${lane.perSecond.toFixed(2)} that feeds may use`
+    const instead = `none of them is kept; each feed is read at the latest after ${spanInWords(lane.longestMs)}`
+    return [
+      {
+        path: ['accounts', lane.account, 'limits', lane.tier],
+        problem: `${needed}, ${given}: ${instead}`,
+        remedy: 'remove every, or raise it, or the limit if the service allows it',
+      },
+    ]
+  })
+}
+
+/** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
+function tierWarnings({ account, tier, polled, floorMs }: PolledTier): Finding[] {
+  const path = ['accounts', account.name, 'limits', tier]
+  const usable = account.limits[tier] * account.feedShare
+  const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
+  if (perSecond > usable) {
+    const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
+    return [
+      {
+        path,
+        problem: `${asked}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
+        remedy: 'raise every on the feeds, or the limit if the service allows it',
+      },
+    ]
+  }
+  const ruled = polled.filter(({ everyMs }) => everyMs === undefined)
+  const left = usable - perSecond - (1000 * ruled.length) / floorMs
+  const problem = sweepProblem(polled, Math.max(left, rescanShare * usable))
+  if (problem === undefined) return rareRescans(polled, { path, usable })
+  const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
+  return [{ path, problem, remedy }]
+}
+
+const dayMs = 86_400_000
+
+/** The whole window of so many feeds takes more than a day, where the rate limit decides how often it is read. */
+function rareRescans(
+  polled: FeedConfig[],
+  { path, usable }: { path: string[]; usable: number },
+): Finding[] {
+  const shared = polled.filter((feed) => feed.sweep?.everyMs === undefined && isFrequent(feed))
+  const loads = shared.filter(({ sweep }) => sweep).map(describeLoad)
+  const { wholeEveryMs } = planRescans(loads, usable)
+  if (wholeEveryMs <= dayMs) return []
+  const volume = `at ${usualPerWeek} events a week and feed`
+  const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${spanInWords(wholeEveryMs)}: what is late by days is found as late as that`
+  return [
+    { path, problem, remedy: 'shorten sweep.back, or raise the limit if the service allows it' },
+  ]
+}
+
+/** A hundred events: the least that a sweep's window is expected to hold. */
+const leastPages = 10
+
+/** All sweeps of a tier whose interval is fixed have to end within the shortest of their intervals. */
+function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
+  const everyMs = polled.flatMap(({ sweep }) =>
+    sweep?.everyMs === undefined ? [] : [sweep.everyMs],
+  )
+  if (everyMs.length === 0) return undefined
+  const shortestMs = Math.min(...everyMs)
+  const needed = leastPages * everyMs.length
+  const carried = (leftPerSecond * shortestMs) / 1000
+  if (carried >= needed) return undefined
+  const anHour = 3_600_000 / shortestMs
+  const given = `its sweeps get ${Math.floor(carried * anHour)} requests an hour beside the polls`
+  const wanted = `${Math.ceil(needed * anHour)} are needed for ${leastPages} pages each`
+  return `${given}, ${wanted} every ${spanInWords(shortestMs)}`
+}
+
+function legacyWarnings({ feeds }: Config): Finding[] {
+  return feeds.flatMap(({ name, type }) =>
+    type === 'legacy_search'
+      ? [
+          {
+            path: ['feeds', name, 'type'],
+            problem: 'the service has deprecated the legacy search and may switch it off',
+            remedy: 'write type: event_search, unless its query cannot be written there',
+          },
+        ]
+      : [],
+  )
+}
+
+/** Without the identity, whoever has the same password or domain counts as the same leak. */
+function pairWarnings({ feeds }: Config): Finding[] {
+  return feeds.flatMap((feed) => {
+    const dedupe: PairDedupe | undefined = 'dedupe' in feed ? feed.dedupe : undefined
+    if (!dedupe || dedupe.isSentAgain || dedupe.by.includes('identity')) return []
+    return [
+      {
+        path: ['feeds', feed.name, 'dedupe', 'by'],
+        problem: `of all people who share the ${dedupe.by.join(' and the ')}, only the first is told`,
+        remedy: 'add identity, or write repeat: send',
+      },
+    ]
+  })
+}
+
+/** What the limits let expect of polling, by organization and tier. */
+
+export interface LaneOutlook extends Outlook {
+  tier: Tier
+  /** An account of the organization; of those whose organization nobody knows yet, one of their server. */
+  account: string
+  feeds: FeedConfig[]
+  /** Requests a second that these feeds may send. */
+  perSecond: number
+}
+
+/** What polling is expected of. */
+export type Polling = Pick<Config, 'accounts' | 'feeds' | 'limits'>
+
+/** `organizations`: as far as they are known by now; left out: as the configuration states them. */
+export function findOutlooks(
+  { accounts, feeds, limits }: Polling,
+  organizations = createOrganizations(accounts),
+): LaneOutlook[] {
+  const lanes = Map.groupBy(feeds, (feed) => {
+    const { organization, tier } = organizations.laneOf(feed.account, feed.tier)
+    return `${organization}.${tier}`
+  })
+  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
+  return [...lanes.values()].flatMap((polled) => {
+    const [{ account, tier } = {}] = polled
+    if (account === undefined || tier === undefined) return []
+    const lane = organizations.laneOf(account, tier)
+    const perSecond = organizations.limitOf(lane) * organizations.shareOf(lane)
+    const ruled = polled.map(({ name: id, everyMs, longestMs }) => ({ id, everyMs, longestMs }))
+    return [
+      {
+        tier,
+        account,
+        feeds: polled,
+        perSecond,
+        ...expectIntervals(ruled, { perSecond, floorMs }),
+      },
+    ]
+  })
+}
+
+/** How often a feed is probably read, and how far it may fall behind. */
+export interface ExpectedPolling {
+  intervalMs: number
+  lagObjectiveMs: number
+}
+
+/** No default of `lag_objective` is shorter. */
+const leastObjectiveMs = 5 * 60_000
+
+/**
+ * By the names of feeds. Where an operator states no objective it is three times the interval: the one that is
+ * stated, as far as it is kept, else what the limit allows.
+ */
+export function expectPolling(
+  polling: Polling,
+  organizations = createOrganizations(polling.accounts),
+): ReadonlyMap<string, ExpectedPolling> {
+  const expected = new Map<string, ExpectedPolling>()
+  for (const lane of findOutlooks(polling, organizations)) {
+    for (const { name, everyMs, longestMs, lagObjectiveMs: statedMs } of lane.feeds) {
+      const keptMs = everyMs ?? (lane.areStatedKept ? longestMs : undefined)
+      const intervalMs = everyMs ?? Math.min(lane.intervalMs, keptMs ?? Infinity)
+      const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * (keptMs ?? lane.intervalMs)))
+      expected.set(name, { intervalMs, lagObjectiveMs: statedMs ?? usualMs })
+    }
+  }
+  return expected
 }

@@ -4,22 +4,21 @@
  */
 import { dirname, resolve } from 'node:path'
 import {
+  type Alias,
+  type Document,
+  type ErrorCode,
   isAlias,
   isMap,
   isScalar,
   isSeq,
   LineCounter,
+  type Node,
   parseDocument,
   visit,
-  type Alias,
-  type Document,
-  type Node,
   type YAMLMap,
 } from 'yaml'
-import { refusal, type Refusal } from '../runtime/config-fields.ts'
-import type { Environment } from './environment.ts'
-import { substitute } from './substitution.ts'
-import { syntaxRefusal } from './yaml-refusals.ts'
+import { refusal, type Refusal } from '../lib/config-fields.ts'
+import type { Environment } from './config.ts'
 
 export type Path = readonly (string | number)[]
 
@@ -250,4 +249,74 @@ function offsetOf(offsets: Map<string, number>, path: Path): number {
     if (offset !== undefined) return offset
   }
   return 0
+}
+
+/** The parser's own messages quote the source, which may hold a secret: these stand in for them. */
+const byCode: Partial<Record<ErrorCode, Refusal>> = {
+  TAB_AS_INDENT: refusal('a tab where spaces belong', 'indent with spaces'),
+  MULTIPLE_DOCS: refusal('a second document', 'end the file before "---"'),
+  NON_STRING_KEY: refusal('a key that is no text', 'write a name before ":"'),
+  TAG_RESOLVE_FAILED: refusal('a YAML tag', 'remove the "!…"'),
+  BAD_SCALAR_START: refusal('a value that begins with a special character', 'put it in quotes'),
+  BAD_ALIAS: refusal('not a usable alias', 'put the value in quotes if it begins with "*"'),
+  BAD_DQ_ESCAPE: refusal('an unknown escape in double quotes', 'write it in single quotes'),
+  BAD_INDENT: refusal('wrongly indented, or a bracket is not closed', 'align it with its siblings'),
+  BLOCK_AS_IMPLICIT_KEY: refusal('a second ":" on one line', 'put the value in quotes'),
+  MISSING_CHAR: refusal('a quote, bracket, ":" or "," is missing', 'close what was opened'),
+  RESOURCE_EXHAUSTION: refusal('nested too deeply', 'write it flatter'),
+}
+
+/** `before` is the line up to the error. */
+function syntaxRefusal(code: ErrorCode, before: string): Refusal {
+  if (/[{[,].*\$$/.test(before)) {
+    return refusal('a placeholder without quotes inside { } or [ ]', 'write it as "${NAME}"')
+  }
+  return byCode[code] ?? refusal('not readable as YAML', 'correct the line or put values in quotes')
+}
+
+interface Substituted {
+  text: string
+  /** Names of the variables that were asked for. */
+  variables: string[]
+  problems: Refusal[]
+}
+
+/**
+ * Replaces `${NAME}` and `${NAME:-default}`; `$$` is a literal `$`, any other `$` stays. Works on
+ * values that are parsed already, once: what comes out is text and never YAML or a placeholder.
+ */
+export function substitute(input: string, env: Environment): Substituted {
+  const result: Substituted = { text: '', variables: [], problems: [] }
+  result.text = input.replaceAll(/\$\$|\$\{([^}]*)(\}?)/g, (found, inner?: string, end?: string) =>
+    found === '$$' ? '$' : replacement({ inner: inner ?? '', isClosed: end === '}' }, env, result),
+  )
+  return result
+}
+
+interface Placeholder {
+  inner: string
+  isClosed: boolean
+}
+
+function replacement(
+  { inner, isClosed }: Placeholder,
+  env: Environment,
+  { variables, problems }: Substituted,
+): string {
+  const [, name, fallback] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner) ?? []
+  if (!isClosed || name === undefined || fallback?.includes('${')) {
+    const remedy = 'write ${NAME} or ${NAME:-default}, or $$ for a literal $'
+    problems.push({ problem: 'not a placeholder for a variable', remedy })
+    return ''
+  }
+  variables.push(name)
+  const value = Object.hasOwn(env, name) ? env[name] : undefined
+  if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
+  if (value === undefined) problems.push(missing(name))
+  return value ?? ''
+}
+
+function missing(name: string): Refusal {
+  const remedy = `set it, or give a default: \${${name}:-…}`
+  return { problem: `the variable ${name} is not set`, remedy }
 }

@@ -1,15 +1,29 @@
 /** One attempt at sending: what the sink says becomes an outcome for the ledger. */
-import type { Book } from '../ledger/book.ts'
-import { signalWithin, type Clock } from '../runtime/clock.ts'
-import { messageOf } from '../runtime/errors.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Metrics } from '../runtime/metrics.ts'
-import { isAnswerLost, SinkError, type Delivery, type Receipt, type Sink } from '../sinks/sink.ts'
-import type { Message, Outcome } from './claims.ts'
+import { ownFeed } from '../event.ts'
+import { type MessageAbout, sealedMembers } from '../grouping/freeze.ts'
+import { type Clock, signalWithin } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { attachmentOf, type CsvRow, csvRowOf } from '../messages/csv.ts'
+import type { ServiceLink } from '../messages/message.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import { runScript } from '../redis/scripts.ts'
+import {
+  type Attachment,
+  type Delivery,
+  type DeliveryMember,
+  isAnswerLost,
+  type Receipt,
+  type Sink,
+  SinkError,
+} from '../sinks/sink.ts'
+import { type Book, itemId } from '../store/account-ledger.ts'
+import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
-import { deliveryOf, type DeliveryOptions } from './delivery-of.ts'
-import type { Diverter } from './relief/diverter.ts'
-import type { Wake } from './relief/wake.ts'
+import type { Member, Message, Outcome } from './claims.ts'
+import type { Diverter, Wake } from './reroute.ts'
 import { effectOn, judge, pauseAfter } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
@@ -190,4 +204,188 @@ function asSinkError(error: unknown): SinkError {
   return new SinkError('connection_lost', `the sink broke off: ${messageOf(error)}`, {
     cause: error,
   })
+}
+
+interface DeliveryOptions extends MemberOptions {
+  book: (account: string) => Book | undefined
+}
+
+/** Why there is nothing that could ever be sent. */
+type Unsendable = 'payload_expired' | 'recipient_removed'
+
+/** The message that an attempt sends, or the reason why it can never be sent. */
+export async function deliveryOf(
+  { book, sink }: { book: Book; sink: Sink },
+  begun: Begun,
+  options: DeliveryOptions,
+): Promise<Delivery | Unsendable> {
+  const destination = sink.destinations.find(({ id }) => id === begun.destination)
+  if (!destination) return 'recipient_removed'
+  const told = { destination, attempt: begun.attempt, mayBeRepeat: begun.mayBeRepeat }
+  const messageId = begun.ref.split(':')[1] ?? ''
+  if (begun.kind === 'summary') {
+    const work = { sink, messageId, book: options.book, options }
+    const { about, members, attachment } = await summaryOf(work, begun)
+    if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
+    const { total, kind, undelivered } = about.summary
+    const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
+    return {
+      id: `b${messageId}`,
+      ...told,
+      members,
+      ...(!isSole && { summary: about.summary }),
+      ...(attachment && { attachment }),
+    }
+  }
+  const members: DeliveryMember[] = []
+  for (const member of begun.members) {
+    const ready = memberOf(sink, book.account, member, options)
+    if (!ready) return 'payload_expired'
+    members.push(ready)
+  }
+  return {
+    id: begun.kind === 'batch' ? `b${messageId}` : (members[0]?.id ?? ''),
+    ...told,
+    members,
+    ...(members.every(isCanary) && { isTest: true }),
+  }
+}
+
+/** Tocsin's own test event: one of that type from the service is an event like any other. */
+function isCanary({ event, feed }: DeliveryMember): boolean {
+  return event.type === 'canary' && feed === ownFeed
+}
+
+/** A summary as a delivery: the events that it shows, and the file with all of them where one is sent. */
+
+interface SummaryWork {
+  sink: Sink
+  messageId: string
+  book: (account: string) => Book | undefined
+  options: MemberOptions
+  /** All that it stands for, in one book; by default what is sealed. */
+  refs?: (book: Book) => Promise<string[]>
+}
+
+interface SummaryParts {
+  about: MessageAbout
+  members: DeliveryMember[]
+  attachment: Attachment | undefined
+}
+
+const readChunk = 300
+
+/** Rows of a file: more take seconds to pack, and the job's lock is short. The last line counts the rest. */
+const maxRows = 20_000
+
+/** Members of an account that is not configured any more are counted and not shown. */
+export async function summaryOf(
+  work: SummaryWork,
+  begun: Pick<Begun, 'about'>,
+): Promise<SummaryParts> {
+  const about = JSON.parse(begun.about ?? '{}') as MessageAbout
+  const found: FoundItem[] = []
+  for (const { account, ref } of about.shown) {
+    const book = work.book(account)
+    if (book) found.push(...(await readItems(book, [ref])))
+  }
+  return {
+    about,
+    members: found.flatMap((item) => memberOfItem(work.sink, item, work.options) ?? []),
+    attachment: await fileOf(work, about),
+  }
+}
+
+/** Every event, where more were collected than the message shows. */
+async function fileOf(work: SummaryWork, about: MessageAbout): Promise<Attachment | undefined> {
+  const { summary, accounts, shown } = about
+  if (work.sink.canAttach !== true || summary.total <= shown.length) return undefined
+  const rows: CsvRow[] = []
+  for (const account of accounts) {
+    const book = work.book(account)
+    if (book) rows.push(...(await rowsOf(work, book, maxRows - rows.length)))
+  }
+  const day = new Date(summary.digest?.toMs ?? summary.lastAtMs).toISOString().slice(0, 10)
+  return attachmentOf(rows, `tocsin-${summary.kind}-${day}`, summary.total)
+}
+
+async function rowsOf(work: SummaryWork, book: Book, max: number): Promise<CsvRow[]> {
+  const { sink, messageId, options } = work
+  const all = await (work.refs?.(book) ?? sealedMembers(book, messageId))
+  const refs = all.slice(0, max)
+  const rows: CsvRow[] = []
+  for (let at = 0; at < refs.length; at += readChunk) {
+    const found = await readItems(book, refs.slice(at, at + readChunk))
+    rows.push(...found.flatMap((item) => memberOfItem(sink, item, options) ?? []).map(csvRowOf))
+  }
+  return rows
+}
+
+interface MemberOptions {
+  /** A leaked secret in clear; undefined where its account's key is another one now. */
+  openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
+  serviceLink: ServiceLink
+}
+
+/** One that was not begun by itself, as a summary shows it. */
+function memberOfItem(
+  sink: Sink,
+  { record, item, payload }: FoundItem,
+  options: MemberOptions,
+): DeliveryMember | undefined {
+  const sighting = record.sightings[item.sighting]
+  const { account, recordId, uid, closed } = record
+  const { severity, routes, raisedFrom } = item
+  const id = itemId(account, uid, severity, item.destination)
+  const feed = sighting?.feed ?? ''
+  const labels = sighting?.labels ?? {}
+  const member = { id, recordId, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
+  return memberOf(sink, account, member, options)
+}
+
+/** undefined where its payload is no longer kept. */
+function memberOf(
+  sink: Sink,
+  account: string,
+  { payload, ...member }: Member,
+  { openSecret, serviceLink }: MemberOptions,
+): DeliveryMember | undefined {
+  if (!payload) return undefined
+  const { sealedSecret } = payload
+  const secret =
+    sink.reveals === true && sealedSecret !== undefined
+      ? openSecret?.(account, member.uid, sealedSecret)
+      : undefined
+  return {
+    id: member.id,
+    account,
+    feed: member.feed,
+    labels: member.labels,
+    routes: member.routes,
+    event: { ...payload.event, severity: member.severity },
+    link: serviceLink(account, payload.event.url),
+    detail: payload.detail,
+    fetchedAtMs: payload.fetchedAtMs,
+    raisedFrom: member.raisedFrom,
+    ...(secret !== undefined && { secret }),
+  }
+}
+
+/** The rate of each sink with a limit, shared by all replicas: who sends takes the place that has come. */
+
+export interface SendPace {
+  /** Takes the place of a sink's next send, if it has come; the place after it, or this one, comes in `nextInMs`. */
+  take(sink: Sink): Promise<{ isTaken: boolean; nextInMs: number }>
+}
+
+export function createSendPace(redis: Redis, keys: Keys): SendPace {
+  return {
+    async take({ name, limitPerSecond }) {
+      if (limitPerSecond === undefined) return { isTaken: true, nextInMs: 0 }
+      const spacingMs = 1_000 / limitPerSecond
+      const answer = await runScript(redis, 'pace-send', [keys.shared('pace', name)], [spacingMs])
+      const [taken, nextInMs = 0] = answer as number[]
+      return { isTaken: taken === 1, nextInMs }
+    },
+  }
 }

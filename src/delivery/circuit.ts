@@ -2,11 +2,10 @@
  * A circuit for each sink, shared by all replicas: a sink that is down delays only itself, and one that
  * is gone is left alone until an operator acts.
  */
-import type { Keys } from '../redis/keys.ts'
+import { defaultTimings, replica, type Timings } from '../lib/clock.ts'
 import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
-import { replica } from '../runtime/replica.ts'
-import { defaultTimings, type Timings } from '../runtime/timings.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {

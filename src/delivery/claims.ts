@@ -3,10 +3,9 @@
  * processes away until its lease ends and marks nothing. An attempt is opened right before its send, by the same
  * script that writes what came of the attempts before it. Between the two an item is `sending`, and only then.
  */
-import type { SettlingBatch } from '../digest/sealed-message.ts'
-import type { Book } from '../ledger/book.ts'
-import { itemId } from '../ledger/digests.ts'
-import type { Payload } from '../ledger/records.ts'
+import type { SettlingBatch } from '../grouping/freeze.ts'
+import { type Book, itemId } from '../store/account-ledger.ts'
+import type { Payload } from '../store/records.ts'
 
 /** A piece of work in this process' hands. */
 export type Claim =

@@ -2,16 +2,14 @@
  * The drains of all sinks. A sink costs something while it has work: who made the work nudges its drain, other
  * processes hear of it by a hint within a second, and a slow pass over all accounts finds what no hint names.
  */
-import type { Book } from '../ledger/book.ts'
-import type { MadeWork } from '../ledger/collecting.ts'
-import { sinksOf } from '../ledger/due.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { ToldWork, WorkHints, WorkTeller } from './work-hints.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { type MadeWork, sinksOf } from '../store/pending-items.ts'
+import type { Told, ToldWork, WorkHints, WorkTeller } from './due-accounts.ts'
 import type { Orphans } from './orphans.ts'
 import type { SinkDrain } from './sink-drain.ts'
-import type { Told } from './due-accounts.ts'
 
 export interface DrainsOptions {
   sinks: ReadonlyMap<string, Sink>

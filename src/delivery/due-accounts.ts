@@ -1,5 +1,9 @@
 /** Which accounts may have something due for one sink, and whose turn it is. Hints and nudges, no truth. */
-import type { Hint } from './work-hints.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import { runScript } from '../redis/scripts.ts'
+import type { Book } from '../store/account-ledger.ts'
+import type { MadeWork } from '../store/pending-items.ts'
 
 export interface DueAccount {
   account: string
@@ -18,7 +22,7 @@ export interface Told {
   hint?: Hint | undefined
 }
 
-export interface Choice {
+interface Choice {
   /** The one that was served longest ago, whatever it has. */
   isOldest?: boolean
   /** Is looked at already. */
@@ -111,4 +115,77 @@ function after({ chosen, rivals, leastRank }: Turn, one: DueAccount, isOldest: b
   if (one.rank > chosen.rank) return { chosen: one, rivals: 0, leastRank: chosen.rank }
   if (one.rank < chosen.rank) return { chosen, rivals, leastRank: Math.max(leastRank, one.rank) }
   return { chosen: isOlder ? one : chosen, rivals: rivals + 1, leastRank: one.rank }
+}
+
+/**
+ * Which account has something due for which sink: a hint for whoever delivers, so that nobody asks every account.
+ * Told after a commit. Redis may lose it, and who commits may die before it tells: a slow pass over all accounts,
+ * every ten seconds, finds what no hint names.
+ */
+
+/** Names of configurations hold no `|`. */
+interface Pair {
+  account: string
+  sink: string
+}
+
+export interface Hint extends Pair {
+  /** What was read; changes with each telling. */
+  value: string
+}
+
+export interface WorkHints {
+  tell(hints: readonly (Pair & { inMs: number })[]): Promise<void>
+  /** Those whose time has come, the earliest first. */
+  read(max: number): Promise<Hint[]>
+  /** Looked at: the next is due in `inMs` (undefined: nothing is), unless something was told meanwhile. */
+  clear(hints: readonly (Hint & { inMs: number | undefined })[]): Promise<void>
+}
+
+/** A piece of work as those who make it tell of it. */
+export interface ToldWork {
+  sink: string
+  /** Rank of its severity, 1 to 5; left out: 4. */
+  rank?: number
+  /** When it is due, ms from now; left out: it is. */
+  inMs?: number
+}
+
+/** What those who make work need of the drains. */
+export interface WorkTeller {
+  /** Says what an account has due; returns when other processes can know it. */
+  tell(account: string, work: readonly ToldWork[]): Promise<void>
+  /** What a ledger script made ready. */
+  tellMade(account: string, made: readonly MadeWork[]): Promise<void>
+  /** The books that have, or had, items for a sink, as far as this process has seen. */
+  booksOf(sink: string): readonly Book[]
+}
+
+export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
+  const run = (...args: (string | number)[]): Promise<unknown> =>
+    runScript(redis, 'work-hints', [keys.shared('work')], args)
+  return {
+    async tell(hints) {
+      const told = hints.flatMap((hint) => [nameOf(hint), Math.ceil(hint.inMs)])
+      if (told.length > 0) await run('tell', ...told)
+    },
+    async read(max) {
+      const answer = (await run('read', max)) as string[]
+      return answer.flatMap((text, i) => {
+        const [account = '', sink = ''] = text.split('|')
+        return i % 2 === 0 ? [{ account, sink, value: answer[i + 1] ?? '' }] : []
+      })
+    },
+    async clear(hints) {
+      const cleared = hints.flatMap((hint) => {
+        const next = hint.inMs === undefined ? '' : Math.ceil(hint.inMs)
+        return [nameOf(hint), hint.value, next]
+      })
+      if (cleared.length > 0) await run('clear', ...cleared)
+    },
+  }
+}
+
+function nameOf({ account, sink }: Pair): string {
+  return `${account}|${sink}`
 }

@@ -1,11 +1,15 @@
 /** Items whose sink the configuration does not have: held until it is there again, and nothing of them is lost. */
-import { settleMembers } from '../digest/sealed-message.ts'
-import type { Book } from '../ledger/book.ts'
-import { holdOrphan, returnOrphans, type Gathering, type SinkModes } from '../ledger/collecting.ts'
-import { overdueRefs } from '../ledger/due.ts'
-import { parseRef } from '../ledger/refs.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
+import { settleMembers } from '../grouping/freeze.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { type Book, parseRef } from '../store/account-ledger.ts'
+import {
+  type Gathering,
+  holdOrphan,
+  overdueRefs,
+  returnOrphans,
+  type SinkModes,
+} from '../store/pending-items.ts'
 import { readAnswered } from './claims.ts'
 
 export interface Orphans {

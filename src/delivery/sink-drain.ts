@@ -4,16 +4,24 @@
  * right before its send. The ledger decides what is true: whoever else claims the same does no harm.
  */
 import { randomUUID } from 'node:crypto'
-import { settleMembers } from '../digest/sealed-message.ts'
-import type { Book } from '../ledger/book.ts'
-import { releaseDetail, type MadeWork, type SinkModes } from '../ledger/collecting.ts'
-import { readPayload } from '../ledger/records.ts'
-import { parseRef } from '../ledger/refs.ts'
+import { settleMembers } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
+import { type Book, parseRef } from '../store/account-ledger.ts'
+import { type MadeWork, releaseDetail, type SinkModes } from '../store/pending-items.ts'
+import { readPayload } from '../store/records.ts'
+import {
+  type Attempted,
+  type AttemptOptions,
+  attemptSend,
+  type Begun,
+  countSettled,
+  type SendPace,
+  tellReplicas,
+} from './attempt.ts'
 import {
   advanceClaims,
-  claimDue,
   type Claim,
+  claimDue,
   type Holder,
   type Message,
   type Outcome,
@@ -21,19 +29,8 @@ import {
   type RoundAnswer,
   type Settled,
 } from './claims.ts'
-import type { WorkHints } from './work-hints.ts'
-import {
-  attemptSend,
-  countSettled,
-  tellReplicas,
-  type Attempted,
-  type AttemptOptions,
-  type Begun,
-} from './attempt.ts'
-import { DueAccounts, soonMs, type Told, type Turn } from './due-accounts.ts'
-import { freezeBatches } from './freeze-batches.ts'
-import type { SendPace } from './send-pace.ts'
-import { withoutKeptBack, type Judging } from './suppression.ts'
+import { DueAccounts, soonMs, type Told, type Turn, type WorkHints } from './due-accounts.ts'
+import { freezeBatches, type Judging, withoutKeptBack } from './suppression.ts'
 
 export interface DrainOptions extends AttemptOptions, Judging {
   pace: SendPace

@@ -1,12 +1,80 @@
-/** Keeps from being sent what a rule keeps just now, or for good: judged before the first attempt, and only then. */
-import { heldPlace } from '../digest/placement.ts'
-import type { Gate, Verdict } from '../digest/gate.ts'
-import { judgedOf } from '../digest/read-members.ts'
-import type { Book } from '../ledger/book.ts'
-import { keepBack, type Kept } from '../ledger/collecting.ts'
-import { readItems, type FoundItem, type Suppression } from '../ledger/records.ts'
+/** Freezes what a sink has collected into batches: at most `batch.max` items and `batch.maxBytes` each. */
+import type { Gate, Verdict } from '../grouping/flush-context.ts'
+import { judgedOf } from '../grouping/group-flush.ts'
+import { heldPlace } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { Message } from './claims.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { keepBack, type Kept } from '../store/pending-items.ts'
+import { type FoundItem, type Payload, readItems, type Suppression } from '../store/records.ts'
+import {
+  advanceClaims,
+  type Claim,
+  type Collected,
+  freezeBatch,
+  type Holder,
+  type Message,
+  peekCollection,
+} from './claims.ts'
+
+export interface FreezeOptions extends Judging {
+  holder: Holder
+  /** Names this process in the histories. */
+  replica: string
+}
+
+/** What a sink collected before its configuration lost `batch` goes one by one. */
+const single = { max: 1, waitMs: 0, maxBytes: 0 }
+
+/**
+ * Every batch that is full or has waited long enough, at most `max`; each is claimed by who asks. The claim of the
+ * collection is given back: due when the rest of it is, in `restInMs`.
+ */
+export async function freezeBatches(
+  options: FreezeOptions,
+  asked: { book: Book; sink: Sink; claim: Pick<Claim, 'ref' | 'rank'>; max: number },
+): Promise<{ frozen: Message[]; restInMs: number }> {
+  const { book, sink, claim, max } = asked
+  const { batch = single } = sink
+  const [destination] = sink.destinations
+  const frozen: Message[] = []
+  let restInMs = 0
+  while (destination && frozen.length < max) {
+    const waiting = await peekCollection(book, sink.name, batch.max)
+    const [oldest] = waiting
+    if (!oldest) break
+    const isFull = waiting.length >= batch.max
+    restInMs = isFull ? 0 : Math.max(0, batch.waitMs - oldest.ageMs)
+    if (restInMs > 0) break
+    const refs = waiting.map(({ ref }) => ref)
+    if ((await keepOutOfBatch(options, { book, sink }, refs)) > 0) continue
+    const members = fitting(sink, waiting, batch.maxBytes)
+    const freezing = { sink: sink.name, destination: destination.id, members }
+    const message = await freezeBatch(book, options.holder, freezing)
+    if (message) frozen.push(message)
+  }
+  const back = [{ ref: claim.ref, rank: claim.rank, inMs: restInMs }]
+  await advanceClaims(book, { ...options.holder, by: options.replica }, { back })
+  return { frozen, restInMs }
+}
+
+/** The longest run from the start that stays within the size; never less than one. */
+function fitting(sink: Sink, waiting: readonly Collected[], maxBytes: number): Collected[] {
+  let bytes = 0
+  const found: Collected[] = []
+  for (const member of waiting) {
+    bytes += member.payload ? sizeOf(sink, member.payload) : 0
+    if (found.length > 0 && bytes > maxBytes) break
+    found.push(member)
+  }
+  return found
+}
+
+function sizeOf(sink: Sink, payload: Payload): number {
+  const member = { id: '', account: '', feed: '', labels: {}, routes: [], ...payload }
+  return sink.measure?.(member) ?? 0
+}
+
+/** Keeps from being sent what a rule keeps just now, or for good: judged before the first attempt, and only then. */
 
 export interface Judging {
   /** undefined: nothing is kept back. */
@@ -27,7 +95,7 @@ export async function withoutKeptBack(
 }
 
 /** Out of the collection from which a sink's batches are made; says how many were kept back. */
-export async function keepOutOfBatch(
+async function keepOutOfBatch(
   judging: Judging,
   { book, sink }: { book: Book; sink: Sink },
   refs: readonly string[],

@@ -4,14 +4,14 @@
  * have to go.
  */
 import { Queue } from 'bullmq'
-import type { Book } from '../ledger/book.ts'
-import { sinksOf } from '../ledger/due.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { sinksOf } from '../store/pending-items.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { claimSchema, layout, readSchema } from '../redis/safety.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import { forgetLook } from '../store/first-look.ts'
+import { claimSchema, layout, readSchema } from '../redis/health.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { forgetLook } from '../store/record-index.ts'
 
 export interface UpgradeOptions {
   redis: Redis

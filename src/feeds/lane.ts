@@ -7,36 +7,36 @@
  * Nothing waits for an answer that does not come: when a request has been out for longer than the distance of
  * two slots, the lane goes on with another feed, and the late answer is taken in when it comes.
  */
-import type { Clock } from '../runtime/clock.ts'
-import type { Keys } from '../redis/keys.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
+import type { Clock, Timings } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Timings } from '../runtime/timings.ts'
+import type { Keys } from '../redis/keys.ts'
 import {
   feedId,
   forgetFeeds,
+  type LaneName,
+  type LaneState,
   loadLane,
   newLane,
   readPauses,
   saveLane,
-  type LaneName,
-  type LaneState,
 } from './lane-store.ts'
 import {
+  type Candidate,
   chooseNext,
+  type FeedPlace,
   forgetFuture,
   halveShare,
   newPlace,
+  nextPollMs,
   notePage,
   pollFloor,
   shareAt,
-  type Candidate,
-  type FeedPlace,
 } from './next-feed.ts'
-import { nextPollMs } from './next-poll.ts'
+import type { PollOutcome, TurnAsked } from './poll-turn.ts'
+import type { Poller } from './poller.ts'
 import { rescanShare } from './rescan-plan.ts'
-import type { PolledFeed } from './polled-feed.ts'
-import type { Poller, PollOutcome, TurnAsked } from './poller.ts'
 
 /** What a lane may send. */
 export interface LaneLimit extends LaneName {

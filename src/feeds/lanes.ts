@@ -4,9 +4,9 @@
  * a process may hold all of them at once, so none waits for another.
  */
 import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
-import { jobOptions, queueSettings, workerSettings } from '../redis/job-settings.ts'
-import { within } from '../runtime/clock.ts'
-import { createStandStill } from '../runtime/stand-still.ts'
+import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
+import { within } from '../lib/clock.ts'
+import { createStandStill } from '../lib/loop.ts'
 import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneLimit, type LaneOptions } from './lane.ts'
 

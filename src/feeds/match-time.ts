@@ -3,15 +3,15 @@
  * asked once per account and type of feed, and the answer is remembered; what contradicts it later takes
  * it back, loudly.
  */
-import type { RoutedEvent } from '../intake/intake.ts'
-import type { FeedState, Walk } from '../ledger/feed-state.ts'
-import { ServiceError } from '../service/service-error.ts'
-import { typeOf } from './feed-types.ts'
-import type { PolledFeed } from './polled-feed.ts'
-import type { PollerOptions, PollTurn } from './poller.ts'
+import type { RoutedEvent } from '../store/intake.ts'
+import type { FeedState, Walk } from '../store/feed-state.ts'
+import { ServiceError } from '../upstream/error.ts'
+import { typeOf } from '../feed-types/feed-types.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { matchLagMs } from './rescan-plan.ts'
 import { readNotes } from './rescan.ts'
-import { advance } from './walk.ts'
+import { advance } from './scan.ts'
+import type { PollerOptions, PollTurn } from './poll-turn.ts'
 
 const dayMs = 86_400_000
 

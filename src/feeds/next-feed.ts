@@ -15,8 +15,8 @@
  *
  * Feeds of which every poll costs quota keep their interval (`everyMs`) and go first when it has passed.
  */
-
-import { defaultTimings } from '../runtime/timings.ts'
+import { defaultTimings, type Timings } from '../lib/clock.ts'
+import type { PollOutcome } from './poll-turn.ts'
 
 /** A feed as the rule sees its configuration. */
 export interface RuledFeed {
@@ -53,7 +53,7 @@ export interface FeedPlace {
   notedAtMs: number
 }
 
-export interface RescanPlace {
+interface RescanPlace {
   /** When the feed is read again, or looked at, ms. */
   atMs: number
   /** Failed runs in a row. */
@@ -72,14 +72,14 @@ export interface FleetPlace {
   atMs: number
 }
 
-export interface Budget {
+interface Budget {
   /** Requests a second that the lane may send. */
   perSecond: number
   /** No feed is read again sooner, ms, unless more pages wait. */
   floorMs: number
 }
 
-export type Choice =
+type Choice =
   | { feed: string; why: 'overdue' | 'more' | 'rate' }
   /** Nothing is to be read before, ms. */
   | { atMs: number }
@@ -282,7 +282,7 @@ function readAt({ readAtMs = 0 }: FeedPlace): number {
 }
 
 /** A page as the rule counts it. */
-export interface ReadPage {
+interface ReadPage {
   /** When its request was sent, ms. */
   askedAtMs: number
   newEvents: number
@@ -355,4 +355,42 @@ export function shareAt(share: Share | undefined, configured: number, nowMs: num
 export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
   const value = Math.min(configured, Math.max(leastShare, shareAt(share, configured, nowMs) / 2))
   return { value, atMs: nowMs }
+}
+
+/**
+ * Until when a feed is left alone after a run, wall clock ms. `failures`: in a row, this one included. When a
+ * feed that was read is read again, the rule decides (next-feed.ts).
+ */
+export function nextPollMs(
+  outcome: PollOutcome,
+  { nowMs, failures }: { nowMs: number; failures: number },
+  timings: Timings = defaultTimings,
+): number {
+  switch (outcome.status) {
+    case 'more':
+    case 'stopped':
+    case 'caught_up':
+      return nowMs
+    case 'superseded':
+      return nowMs + timings.supersededLookMs
+    case 'full':
+      return nowMs + timings.fullLookMs
+    case 'paused':
+      return nowMs + timings.pausedLookMs
+    case 'quota':
+    case 'refused':
+      return nowMs + timings.notDueLookMs
+    case 'not_due':
+      return Math.max(
+        nowMs + 1_000,
+        Math.min(outcome.untilMs ?? Infinity, nowMs + timings.notDueLookMs),
+      )
+    case 'failed':
+      return nowMs + Math.max(outcome.retryAfterMs ?? 0, backoffMs(failures, timings))
+  }
+}
+
+/** A failing feed keeps asking, without eating its account's budget. */
+function backoffMs(failures: number, { pollBackoffMs }: Timings): number {
+  return pollBackoffMs * Math.min(2 ** Math.max(0, failures - 1), 60)
 }

@@ -2,121 +2,37 @@
  * Reads one feed for one turn: page after page while there is more, each taken in exactly once before
  * the next is asked for. A failure leaves the cursor where it was. It never sends anything.
  */
-import { severityRank } from '../events/severity.ts'
-import type { ThreatEvent } from '../events/threat-event.ts'
-import { acceptPage, type Page, type RoutedEvent } from '../intake/intake.ts'
-import type { Book } from '../ledger/book.ts'
-import type { MadeWork } from '../ledger/collecting.ts'
-import { openFeed, type FeedState, type Walk } from '../ledger/feed-state.ts'
-import type { Clock } from '../runtime/clock.ts'
-import type { Logger } from '../runtime/logger.ts'
-import type { Metrics } from '../runtime/metrics.ts'
-import type { Capabilities } from '../service/capabilities.ts'
-import type { ServiceClient } from '../service/client.ts'
-import { ServiceError, type ServiceReason } from '../service/service-error.ts'
-import { countPage } from './count-page.ts'
-import { typeOf } from './feed-types.ts'
-import { fetchPage } from './fetch-page.ts'
-import { pageOf } from './page-of.ts'
-import type { PolledFeed } from './polled-feed.ts'
-import { isReserveReached, type Quota } from './quota-reserve.ts'
-import { clearRefused, isRefused, noteRefused } from './refused-operation.ts'
+import { isKnownSeverity, severityRank } from '../event.ts'
+import { isReserveReached, type Need, type PolledFeed } from '../feed-types/feed-type.ts'
+import { typeOf } from '../feed-types/feed-types.ts'
+import type { UnreadField } from '../feed-types/field-reader.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Metrics } from '../lib/metrics.ts'
+import { type FeedState, noteRefusal, openFeed, type Walk } from '../store/feed-state.ts'
+import { type Accepted, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
+import { isNotThere, isUnknownPath } from '../upstream/capabilities.ts'
+import { ServiceError } from '../upstream/error.ts'
 import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
-import { leastPlan, wholeEveryMs, type RescanBudget } from './rescan-plan.ts'
-import { createShortPages, noShortPage, type ShortPage, type ShortPages } from './short-pages.ts'
+import { fetchPage, pageOf } from './page.ts'
+import {
+  createShortPages,
+  noShortPage,
+  type Obstacle,
+  type PollerOptions,
+  type PollOutcome,
+  type PollTurn,
+  type TurnAsked,
+} from './poll-turn.ts'
+import { leastPlan, wholeEveryMs } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
-import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './walk.ts'
+import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './scan.ts'
 
 /** Pages a run, so that one long backlog does not hold a lane for ever. */
 const pagesPerRun = 50
 
-/** Why nothing is asked just now. */
-type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
-
-export type PollOutcome =
-  | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
-  /** Nothing is before `untilMs`, wall clock; undefined, of rescans: before the feed was read to its end once. */
-  | { status: 'not_due'; untilMs: number | undefined }
-  | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
-
 export interface Poller {
   /** One turn of a feed's tail or of its rescans. Throws only what is a bug or a Redis failure. */
   pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome>
-}
-
-export interface TurnAsked {
-  kind: 'feed' | 'sweep'
-  signal: AbortSignal
-  /** Since when the turn is owed, wall clock ms; undefined: since now. */
-  dueSinceMs?: number | undefined
-  /** Nobody knows when the tail was last read: what the ledger says of that counts. */
-  isForgotten?: boolean | undefined
-  /** A page's request waits for its slot, and for nothing else. */
-  onJoin?: (() => void) | undefined
-  /** The slot of a page's request has come. */
-  onSlot?: (() => void) | undefined
-  /** A page was taken in. */
-  onPage?: ((page: TakenPage) => void) | undefined
-  /** Pages that earlier turns have read, where these take turns among a feed's rescans; left out: none. */
-  pagesBefore?: number | undefined
-  /** Whether the run goes on with the next page, after so many; left out: it does. */
-  goesOn?: ((pages: number) => Promise<boolean>) | undefined
-}
-
-/** A page of a tail that was taken in, as the polling rule counts it. */
-export interface TakenPage {
-  newEvents: number
-  /** Of the new ones, those that are critical or high, or of unknown severity. */
-  urgentEvents: number
-  hasMore: boolean
-  /** What the feed's first walk found. */
-  isBacklog: boolean
-  /** The feed may have to be read again sooner than was known: its request or start is another one. */
-  isNewWalk?: boolean | undefined
-}
-
-export interface PollerOptions {
-  client: (account: string) => ServiceClient
-  book: (account: string) => Book
-  /**
-   * Fixes an event's way: pure. `isBacklog`: what the feed's first walk finds, to come as a summary;
-   * `isFresh`: found by the tail on its way, neither then nor by a rescan.
-   */
-  plan: (
-    event: ThreatEvent,
-    feed: PolledFeed,
-    about: { isBacklog: boolean; isFresh: boolean },
-  ) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
-  batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
-  queue: (account: string, made: MadeWork[]) => Promise<void>
-  generation: () => number
-  /** Whether the ledger may grow: what is not taken in stays at the service. */
-  hasRoom: () => Promise<boolean>
-  /** What an account has left of its searches; undefined where no answer has said so. */
-  quotaOf?: ((account: string) => Promise<Quota | undefined>) | undefined
-  /** Names what a leaked credential is recognised by, under a key that Redis does not have. */
-  pairIdOf?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
-  /** Encrypts a leaked secret for sinks that reveal; left out where none does. */
-  sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
-  /** What an account's server can beyond its description; left out: nothing. */
-  capabilities?: ((account: string) => Pick<Capabilities, 'read' | 'note' | 'demote'>) | undefined
-  /** How the feeds of a tier share the budget of rescans; left out: as if each were alone. */
-  rescanBudget?: RescanBudget | undefined
-  clock: Clock
-  logger: Logger
-  metrics: Metrics
-}
-
-/** One turn of one feed at the service. */
-export interface PollTurn extends TurnAsked {
-  feed: PolledFeed
-  dueSinceMs: number
-  shortPages: ShortPages
-  /** Of the feed's tail. */
-  short: ShortPage
-  /** Cursors that the service refused in this turn. */
-  refusals: { count: number }
 }
 
 export function createPoller(options: PollerOptions): Poller {
@@ -304,4 +220,157 @@ function isSuperseded(
   own: number,
 ): boolean {
   return stored.generation > own && stored.walk?.fingerprint !== fingerprintOf(feed, floorMs)
+}
+
+type Committed = Extract<Accepted, { status: 'committed' }>
+
+/** Metrics and log of a page that was taken in. */
+export function countPage(
+  parts: { metrics: Metrics; logger: Logger },
+  { name: feed }: Pick<PolledFeed, 'name'>,
+  page: Page,
+  { counts, newEvents }: Committed,
+): void {
+  const { metrics, logger } = parts
+  metrics.feedPagesTotal.inc({ feed })
+  if (counts.fetched === 0) metrics.feedEmptyPagesTotal.inc({ feed })
+  metrics.eventsFetchedTotal.inc({ feed }, counts.fetched)
+  metrics.eventsDuplicateTotal.inc({ feed }, counts.duplicate)
+  metrics.eventsQuarantinedTotal.inc({ feed }, counts.quarantined)
+  metrics.eventsUnreadableTotal.inc({ feed }, page.malformed.length)
+  metrics.eventsBaselineTotal.inc({ feed }, counts.baseline)
+  metrics.eventsSeverityRaisedTotal.inc({ feed }, counts.raised)
+  metrics.sweepLateEventsTotal.inc({ feed }, counts.late)
+  for (const routed of newEvents) countNew(metrics, page, routed)
+  if (counts.new + counts.quarantined + counts.raised > 0)
+    logger.info({ feed, ...counts }, 'page taken in')
+  if (counts.quarantined > 0) warnOfQuarantine(parts, page, counts)
+  warnOfUnread(parts, feed, newEvents)
+}
+
+function warnOfQuarantine(
+  { logger }: { logger: Logger },
+  { feed, malformed }: Page,
+  { quarantined, fetched }: Committed['counts'],
+): void {
+  const problem = malformed[0]?.problem
+  const fields = { feed, quarantined, fetched, problem, remedy: 'tocsin quarantine list' }
+  logger.repeated.warn(fields, 'items cannot be read and are quarantined: nobody is told of them', {
+    cause: `${feed}: ${problem}`,
+    list: 'feeds',
+    name: feed,
+  })
+}
+
+function warnOfUnread(
+  { metrics, logger }: { metrics: Metrics; logger: Logger },
+  feed: string,
+  newEvents: readonly RoutedEvent[],
+): void {
+  const unread = newEvents.flatMap(({ event }) => event.unread ?? [])
+  for (const field of unread) {
+    metrics.eventFieldsUnreadTotal.inc({ feed, field: field as UnreadField })
+  }
+  if (unread.length === 0) return
+  const fields = [...new Set(unread)].toSorted()
+  logger.repeated.warn({ feed, fields }, 'fields of new events cannot be read', {
+    cause: `${feed}: ${fields.join(', ')}`,
+    list: 'feeds',
+    name: feed,
+  })
+}
+
+function countNew(
+  metrics: Metrics,
+  { feed, requestedAtMs, rescan }: Page,
+  { event, decisions }: RoutedEvent,
+): void {
+  const { severity } = event
+  metrics.eventsNewTotal.inc({ feed, severity })
+  metrics.eventsNewBySeverityTotal.inc({ severity })
+  if (!isKnownSeverity(severity)) metrics.unknownSeverityTotal.inc({ feed })
+  for (const { route } of decisions) metrics.eventsRoutedTotal.inc({ route, severity })
+  if (decisions.every(({ path }) => path.length === 1))
+    metrics.eventsRootOnlyTotal.inc({ severity })
+  const isLate =
+    rescan?.lateBeforeMs !== undefined && (event.createdAtMs ?? Infinity) < rescan.lateBeforeMs
+  if (isLate) {
+    const ageMs = requestedAtMs - (event.createdAtMs ?? requestedAtMs)
+    metrics.eventLatenessSeconds.observe({ feed }, Math.max(0, ageMs) / 1000)
+  }
+  const shownAtMs = event.matchedAtMs ?? event.createdAtMs
+  if (shownAtMs === null || rescan) return // how soon the tail is, what a rescan finds does not tell
+  const waitedMs = Math.max(0, requestedAtMs - shownAtMs)
+  metrics.eventMatchToFetchSeconds.observe({ feed }, waitedMs / 1000)
+}
+
+/**
+ * Feeds whose operation not every server has, or not every key may use. Where the service refuses it by 403,
+ * 404 or 405 the feed stops: the refusal stands in its state, for commands, metrics and operators, and in
+ * the account's memory of what it has, so that it is seldom asked again, and at once with another key.
+ */
+
+type Asking = Pick<PollerOptions, 'client' | 'book' | 'clock' | 'logger' | 'metrics'>
+
+/** A feed that never got an answer asks again once a day. */
+const askAgainMs = 86_400_000
+/** One that did may have met a fault of a gateway. */
+const askSoonMs = 600_000
+
+/** Whether the service refused it so lately that it is not asked again yet. Each feed asks for itself once. */
+async function isRefused(
+  { client, clock }: Asking,
+  feed: PolledFeed,
+  { lastSuccessMs, refused }: FeedState,
+): Promise<boolean> {
+  if (!refused) return false
+  const need = typeOf(feed).needs?.(feed)
+  const known = need && (await client(feed.account).capabilities.read(need.capability))
+  if (!known || known.has) return false
+  return clock.now() - known.atMs < (lastSuccessMs === undefined ? askAgainMs : askSoonMs)
+}
+
+/** Whether the error is such a refusal; then it is noted, and said once. */
+async function noteRefused(
+  { client, book, clock, logger, metrics }: Asking,
+  feed: PolledFeed,
+  error: ServiceError,
+): Promise<boolean> {
+  const need = typeOf(feed).needs?.(feed)
+  if (!need || !isNotThere(error)) return false
+  metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
+  await client(feed.account).capabilities.note(need.capability, false)
+  const reason = reasonOf(need, error)
+  const refusal = { reason, sinceMs: clock.now() }
+  const isFirst = await noteRefusal(book(feed.account), feed.name, refusal)
+  const about = { feed: feed.name, account: feed.account, err: error }
+  if (isFirst) logger.warn(about, `the feed stops: ${reason}`)
+  return true
+}
+
+/** After a page came. */
+async function clearRefused(
+  { client, book, logger }: Asking,
+  feed: PolledFeed,
+  { refused }: FeedState,
+): Promise<void> {
+  const need = typeOf(feed).needs?.(feed)
+  if (!need || !refused) return
+  await client(feed.account).capabilities.note(need.capability, true)
+  await noteRefusal(book(feed.account), feed.name, undefined)
+  logger.info(
+    { feed: feed.name, account: feed.account },
+    'the feed goes on: it is no longer refused',
+  )
+}
+
+function reasonOf({ operation, what }: Need, error: ServiceError): string {
+  const { status } = error
+  if (status === 403) {
+    return `403 to ${operation}: the user of the key needs access to ${what}`
+  }
+  if (status === 405 || isUnknownPath(error)) {
+    return `${status} to ${operation}: this server is too old to have it; use a feed of another type`
+  }
+  return `${status} to ${operation}: there is no ${what}`
 }

@@ -2,7 +2,7 @@
  * How often feeds are read again, pure: the ladder's windows, what it costs, and how the feeds of an organization's
  * tier share what rescans may use of the requests that feeds may send (docs/decisions/rescans.md).
  */
-import type { FeedConfig } from './config.ts'
+import type { FeedConfig } from '../feed-types/config.ts'
 
 /** How often, by the budget. */
 export interface RescanPlan {

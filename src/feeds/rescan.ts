@@ -13,9 +13,9 @@
  * A scan of a long window counts for all shorter ones. Where the budget of the tier does not carry the
  * ladder of all feeds, some windows are left out and the others come more seldom (rescan-plan.ts).
  */
-import type { FeedState, ScanState, Walk } from '../ledger/feed-state.ts'
-import { typeOf } from './feed-types.ts'
-import type { PolledFeed } from './polled-feed.ts'
+import type { FeedState, ScanState, Walk } from '../store/feed-state.ts'
+import { typeOf } from '../feed-types/feed-types.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
 import {
   isFrequent,
   leastPlan,
@@ -33,7 +33,7 @@ import {
   pendingSnapshot,
   reachOf,
   readsAll,
-} from './walk.ts'
+} from './scan.ts'
 
 export type RescanPlace = 'recent' | 'long' | 'sweep'
 

@@ -1,8 +1,7 @@
 /** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
-import { inertLine } from './inert-line.ts'
-import { messageLimits } from './message.ts'
+import { messageLimits, typeLabel } from './message.ts'
+import { inertLine } from './sanitize.ts'
 import type { DigestFacts, Summary } from './summary.ts'
-import { typeLabel } from './type-label.ts'
 
 export interface Coverage {
   alarms: string[]

@@ -4,11 +4,9 @@
  * cleaned as every message is, and one that could begin a formula begins with an apostrophe instead.
  */
 import { gzipSync } from 'node:zlib'
-import type { Severity } from '../events/severity.ts'
-import { cleanLine } from './clean-text.ts'
-import { inertLine } from './inert-line.ts'
-import { messageLimits, renderMessage } from './message.ts'
-import type { MessageSubject } from './message-subject.ts'
+import type { Severity } from '../event.ts'
+import { messageLimits, type MessageSubject, renderMessage } from './message.ts'
+import { cleanLine, inertLine } from './sanitize.ts'
 
 export interface CsvRow {
   severity: Severity

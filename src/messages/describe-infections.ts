@@ -1,4 +1,4 @@
-import { maskSecret } from '../events/mask-secret.ts'
+import { maskSecret } from '../masking/mask-secret.ts'
 import {
   around,
   codeFact,

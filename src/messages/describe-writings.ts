@@ -1,12 +1,15 @@
 import {
   around,
   codeFact,
-  joined,
-  textFact,
-  timeFact,
   type Describe,
   type Description,
+  firstOf,
+  formatTime,
+  joined,
+  listFact,
   type Subject,
+  textFact,
+  timeFact,
 } from './description.ts'
 
 /** A message in a chat channel. */
@@ -104,4 +107,185 @@ function forwardedFrom(fields: Subject['fields']): string | null {
     'forward_info.forwarded_from_username',
     'forward_info.forwarded_from_chat_id',
   )
+}
+
+/** Goods on an illicit market. The price is a number now and was a text once. */
+export function describeListing({ event, fields }: Subject): Description {
+  const price = joined([fields.text('price'), fields.text('currency')], ' ')
+  const seller = fields.text('actor.name', 'actor.id', 'actor')
+  const title = fields.text('title')
+  return {
+    typeLabel: 'Market listing',
+    headline: null,
+    quote: title,
+    tail: joined([around('for ', price), around('by ', seller), around('on ', event.source)], ' '),
+    facts: [
+      textFact('Title', title),
+      textFact('Market', event.source),
+      textFact('Price', price),
+      textFact('Seller', seller),
+      textFact('Category', fields.text('context.category_name', 'category_name')),
+      textFact('In stock', fields.text('stock_count')),
+      listFact('Ships from', fields.list('ship_from')),
+      listFact('Ships to', fields.list('ship_to')),
+      codeFact('Page', fields.text('url')),
+    ],
+    content: fields.text('content'),
+  }
+}
+
+const withCard = [
+  ['has_cvv', 'CVV'],
+  ['has_pin', 'PIN'],
+  ['has_track_1', 'track 1'],
+  ['has_vbv', '3-D Secure'],
+  ['has_ssn', 'social security number'],
+  ['has_date_of_birth', 'date of birth'],
+  ['has_mother_maiden_name', "mother's maiden name"],
+  ['has_phone', 'phone'],
+] as const
+
+/** Many cards of one bank's prefix for sale at once. */
+export function describeCardBase({ event, fields }: Subject): Description {
+  const bins = fields.list('bins', 'bin')
+  const title = fields.text('title', 'name')
+  return {
+    typeLabel: 'Card collection for sale',
+    headline: around('BIN ', firstOf(bins)),
+    quote: title,
+    tail: joined(
+      [
+        around('for ', joined([fields.text('price'), fields.text('currency')], ' ')),
+        around('on ', event.source),
+      ],
+      ' ',
+    ),
+    facts: [
+      listFact('BINs', bins, 'code'),
+      textFact('Title', title),
+      textFact('Market', event.source),
+      textFact('Seller', fields.text('actor.name', 'actor.id', 'actor')),
+    ],
+    content: fields.text('content', 'description'),
+  }
+}
+
+/** A payment card for sale. Its number never comes with it, only the bank's prefix. */
+export function describeCard({ event, fields }: Subject): Description {
+  const bin = fields.text('bin')
+  const bank = fields.text('bank')
+  const expires = fields.time('expiration')
+  return {
+    typeLabel: 'Payment card',
+    headline: joined([around('BIN ', bin), bank, fields.text('brand')], ', '),
+    tail: around('on ', event.source),
+    facts: [
+      codeFact('BIN', bin),
+      textFact('Bank', bank),
+      textFact('Market', event.source),
+      textFact('Brand', fields.text('brand')),
+      textFact('Expires', expires === null ? null : (formatTime(expires)?.slice(0, 7) ?? null)),
+      textFact('Country', fields.text('country')),
+      listFact(
+        'Sold with',
+        withCard.filter(([key]) => fields.isTrue(key)).map(([, label]) => label),
+      ),
+    ],
+  }
+}
+
+/** A threat-flow report that is ready, or what became of its making. */
+export function describeReport({ event, fields, id }: Subject): Description {
+  const typeLabel = 'Threat report'
+  const request = fields.text('request')
+  const outcome = fields.text('outcome')
+  if (outcome !== null) {
+    return {
+      typeLabel,
+      headline: Object.hasOwn(outcomes, outcome) ? (outcomes[outcome] ?? null) : 'was not made',
+      facts: [textFact('Request', request), textFact('What to do', 'order the report again')],
+      isOwnWords: true,
+    }
+  }
+  const highlights = event.highlights['highlights'] ?? []
+  return {
+    typeLabel,
+    headline: fields.text('title'),
+    facts: [
+      textFact('Subtitle', fields.text('subtitle')),
+      timeFact('Created', fields.time('created_at')),
+      ...highlights.slice(0, shownHighlights).map((text) => textFact('Highlight', text)),
+      highlights.length > shownHighlights
+        ? textFact('More highlights', String(highlights.length - shownHighlights))
+        : null,
+      listFact('Related activity', event.highlights['related_activity_uids'] ?? []),
+      textFact('Whole report', id === null ? null : `tocsin reports get ${id}`),
+    ],
+    content: fields.text('summary', 'content'),
+    contentLabel: 'Summary',
+    isOwnWords: true,
+  }
+}
+
+const shownHighlights = 5
+
+/** As `feeds/parse-report.ts` names them. */
+const outcomes: Record<string, string> = {
+  failed: 'could not be made: the service reports an error',
+  refused: 'cannot be read: the service refuses its request',
+  overdue: 'is overdue: still being made after all the time it was given',
+}
+
+/** A victim named on an extortion site. The group is the uid's source. */
+export function describeRansomleak({ event, fields }: Subject): Description {
+  const victim = fields.text(
+    'victim_information.display_name',
+    'victim_information.name',
+    'victim_information.domain',
+    'title',
+    'docmeta.title',
+    'victim_metadata.display_name',
+    'victim_metadata.name',
+    'victim_name',
+  )
+  const place = joined(
+    ['city', 'state', 'country'].map((key) => fields.text(`victim_information.${key}`)),
+    ', ',
+  )
+  const group = event.source === '' ? null : event.source
+  return {
+    typeLabel: 'Ransom leak',
+    headline: victim,
+    tail: around(victim === null ? 'mentioned by ' : 'named by ', group),
+    facts: [
+      textFact('Victim', victim),
+      textFact('Group', group),
+      codeFact('Domain', fields.text('victim_information.domain', 'victim_metadata.domain')),
+      textFact('Industry', fields.text('victim_information.industry')),
+      textFact('Place', place),
+      textFact('Employees', fields.text('victim_information.employee_count')),
+      codeFact('Leak page', fields.text('url', 'response_url')),
+      listFact('Other domains', fields.list('victim_information.alternative_domains')),
+    ],
+    content: fields.text('content', 'body', 'main'),
+  }
+}
+
+/** A domain that looks like one of ours. The docs call the type `domain`, its model `lookalike`. */
+export function describeLookalike({ event, fields, id }: Subject): Description {
+  const domain = fields.text('domain', 'name') ?? id
+  const originals = fields.list('identifier_domains', 'identifier_domain')
+  const matched = originals.length > 0 ? originals : event.identifiers.map(({ name }) => name)
+  return {
+    typeLabel: 'Lookalike domain',
+    headline: joined([domain, around('resembles ', matched[0] ?? null)], ' '),
+    facts: [
+      codeFact('Domain', domain),
+      listFact('Resembles', matched),
+      timeFact('Registered', fields.time('registered_at')),
+      textFact('Issuer', fields.text('issuer')),
+      textFact('Certificate subject', fields.text('subject')),
+      textFact('Feed', fields.text('feed')),
+    ],
+  }
 }

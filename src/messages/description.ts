@@ -1,5 +1,4 @@
-import type { ThreatEvent } from '../events/threat-event.ts'
-import type { Fields } from './read-fields.ts'
+import type { EventDetail, ThreatEvent } from '../event.ts'
 
 /** One named value. `time` is UTC text; `code` is what an analyst copies: names, addresses, hosts. */
 export interface Fact {
@@ -97,4 +96,134 @@ export function hostIn(address: string): string {
 /** `prefix` before and `suffix` after a known value; null for an unknown or empty one. */
 export function around(prefix: string, value: string | null, suffix = ''): string | null {
   return value === null || value === '' ? null : `${prefix}${value}${suffix}`
+}
+
+/**
+ * Lenient readers over an event's detail: any key may be missing, null or of a wrong type, and then
+ * the answer is null (or an empty list). Paths are dotted; the first that has a value answers.
+ * Where the detail has none, `text` and `time` look for a highlight of that name.
+ */
+export interface Fields {
+  text(...paths: string[]): string | null
+  number(...paths: string[]): number | null
+  isTrue(path: string): boolean
+  /** Milliseconds since 1970; a time without a zone is UTC, as the service means it. */
+  time(...paths: string[]): number | null
+  /** The texts of a list, or of the highlights of that name. */
+  list(...paths: string[]): string[]
+  /** The objects of a list, at most 200. */
+  items(path: string): Fields[]
+  /** What matched in fields whose last segment is one of these, each once; not what is said of the machine or the author. */
+  matched(...names: string[]): string[]
+  /** How many elements a list has; null where there is no list. */
+  count(path: string): number | null
+}
+
+/** Of a list in a full event. */
+const maxItems = 200
+
+/** Segments under which stand the infected machine, the author, the malware. */
+const ofOthers = /(?:^|\.)(?:victim_information|user_information|malware_information|actor)\./u
+
+export function readFields(
+  detail: EventDetail | null,
+  highlights: ThreatEvent['highlights'],
+): Fields {
+  const first = <T>(paths: string[], read: (path: string) => T | null): T | null => {
+    for (const path of paths) {
+      const value = read(path)
+      if (value !== null) return value
+    }
+    return null
+  }
+  const textAt = (path: string): string | null => asText(valueAt(detail, path))
+  const text = (...paths: string[]): string | null =>
+    first(paths, textAt) ?? first(paths, (path) => highlightAt(highlights, path))
+  return {
+    text,
+    number: (...paths) => first(paths, (path) => asNumber(valueAt(detail, path))),
+    isTrue: (path) => valueAt(detail, path) === true,
+    time(...paths) {
+      const found = first(paths, textAt) ?? first(paths, (path) => highlightAt(highlights, path))
+      return found === null ? null : asTime(found)
+    },
+    list: (...paths) =>
+      first(paths, (path) => asList(valueAt(detail, path))) ??
+      first(paths, (path) => asList(extractsAt(highlights, path))) ??
+      [],
+    items(path) {
+      const value = valueAt(detail, path)
+      return Array.isArray(value)
+        ? value
+            .filter(isObject)
+            .slice(0, maxItems)
+            .map((item) => readFields(item, {}))
+        : []
+    },
+    matched: (...names) => matchedIn(highlights, names),
+    count(path) {
+      const value = valueAt(detail, path)
+      return Array.isArray(value) ? value.length : null
+    },
+  }
+}
+
+function valueAt(root: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>(
+      (value, key) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+          ? (value as Record<string, unknown>)[key]
+          : undefined,
+      root,
+    )
+}
+
+function highlightAt(highlights: ThreatEvent['highlights'], path: string): string | null {
+  return asText(extractsAt(highlights, path)[0])
+}
+
+function extractsAt(highlights: ThreatEvent['highlights'], path: string): readonly string[] {
+  const field = [path, `data.${path}`].find((name) => Object.hasOwn(highlights, name))
+  return field === undefined ? [] : (highlights[field] ?? [])
+}
+
+function matchedIn(highlights: ThreatEvent['highlights'], names: readonly string[]): string[] {
+  const found = names.flatMap((wanted) =>
+    Object.entries(highlights)
+      .filter(([field]) => field.split('.').at(-1) === wanted && !ofOthers.test(field))
+      .flatMap(([, extracts]) => extracts.map((extract) => asText(extract)))
+      .filter((text) => text !== null),
+  )
+  return [...new Set(found)]
+}
+
+function isObject(value: unknown): value is EventDetail {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function asText(value: unknown): string | null {
+  if (typeof value === 'number' && Number.isFinite(value)) return String(value)
+  return typeof value === 'string' && value.trim() !== '' ? value.trim() : null
+}
+
+function asNumber(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null
+}
+
+function asList(value: unknown): string[] | null {
+  if (!Array.isArray(value)) return null
+  const texts = value.map(asText).filter((text) => text !== null)
+  return texts.length === 0 ? null : texts
+}
+
+/** The service writes times with and without a zone, and dates alone. */
+function asTime(text: string): number | null {
+  const match =
+    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?)?$/iu.exec(text)
+  if (match === null) return null
+  const [, date, time = '00:00', zone = 'Z'] = match
+  const atMs = Date.parse(`${date}T${time}${zone.replace(/^([+-]\d\d)(\d\d)$/u, '$1:$2')}`)
+  return Number.isNaN(atMs) ? null : atMs
 }

@@ -1,29 +1,231 @@
+/** Types that need no words of their own: a table says what names an event of each. */
+import { ownFeed } from '../event.ts'
 import {
-  anythingTypes,
-  describeAnything,
-  describeDomainData,
-  describeSocialMediaAccount,
-} from './describe-anything.ts'
-import {
+  describeBucket,
   describeCheckedCredential,
+  describeCode,
   describeCredential,
   describeLeak,
   describeLeakedCredential,
   describeLeakedData,
+  describeService,
+  namedId,
 } from './describe-credentials.ts'
-import { describeBucket, describeCode, describeService } from './describe-exposures.ts'
 import { describeBot, describeCookie, describeStealerLog } from './describe-infections.ts'
-import { describeCard, describeCardBase, describeListing } from './describe-market.ts'
-import { describeLookalike, describeRansomleak } from './describe-threats.ts'
 import {
   describeBlogPost,
+  describeCard,
+  describeCardBase,
   describeChatMessage,
   describeForum,
+  describeListing,
+  describeLookalike,
   describePaste,
+  describeRansomleak,
+  describeReport,
 } from './describe-writings.ts'
-import { describeReport } from './describe-report.ts'
-import { describeCanary, describeNotice } from './describe-tocsin.ts'
-import type { Describe } from './description.ts'
+import {
+  around,
+  codeFact,
+  type Describe,
+  type Description,
+  firstOf,
+  joined,
+  type Subject,
+  textFact,
+  timeFact,
+} from './description.ts'
+
+interface Kind {
+  label: string
+  /** What the name is called, and the fields that may hold it. */
+  name: readonly [label: string, ...paths: string[]]
+  /** The id in its uid is a name where no field has one. */
+  isNamedById?: boolean
+}
+
+const anyName = ['Name', 'name', 'username', 'domain', 'hostname', 'email', 'ip_address'] as const
+const userName = ['User name', 'username', 'actor.name', 'name', 'realname', 'actor'] as const
+const fileName = ['File', 'file_name', 'filename', 'path', 'name'] as const
+
+const kinds: Readonly<Record<string, Kind>> = {
+  account: { label: 'Account', name: [...userName, 'identity_name', 'email'], isNamedById: true },
+  actor: { label: 'Actor profile', name: userName, isNamedById: true },
+  actor_summary: { label: 'Actor summary', name: userName, isNamedById: true },
+  ad: { label: 'Advertisement', name: ['Advertiser', 'advertiser', 'actor.name', 'name'] },
+  attachment: { label: 'Attachment', name: fileName },
+  'attachment/telegram': { label: 'Chat attachment', name: fileName },
+  chat_channel_summary: {
+    label: 'Chat channel summary',
+    name: ['Channel', 'context.conversation_name', 'conversation_name', 'channel_name', 'name'],
+    isNamedById: true,
+  },
+  driller: { label: 'Open web find', name: anyName },
+  driller_google: { label: 'Search engine find', name: anyName },
+  driller_profile: { label: 'Developer profile', name: userName, isNamedById: true },
+  entity_classification: { label: 'Entity classification', name: ['Entity', 'entity', 'name'] },
+  entity_summarization: { label: 'Entity summary', name: ['Entity', 'entity', 'name'] },
+  event: { label: 'Event', name: anyName },
+  experimental: { label: 'Experimental find', name: ['Name', 'data.app_name', 'name'] },
+  forum_category: {
+    label: 'Forum category',
+    name: ['Category', 'category_name', 'name'],
+    isNamedById: true,
+  },
+  forum_profile: { label: 'Forum profile', name: userName, isNamedById: true },
+  forum_thread_summary: { label: 'Forum thread summary', name: ['Topic', 'topic_title', 'name'] },
+  host: {
+    label: 'Exposed host',
+    name: ['Host', 'hostname', 'host', 'ip_address', 'name'],
+    isNamedById: true,
+  },
+  intelligence_object: { label: 'Intelligence object', name: anyName },
+  score_event: { label: 'Score change', name: anyName },
+  sdo_attack_pattern: { label: 'Attack pattern', name: anyName },
+  sdo_campaign: { label: 'Campaign', name: anyName },
+  sdo_external_report: { label: 'External report', name: anyName },
+  sdo_identity: { label: 'Identity', name: anyName },
+  sdo_indicator: { label: 'Indicator', name: ['Indicator', 'name', 'pattern', 'value'] },
+  sdo_infrastructure: { label: 'Infrastructure', name: anyName },
+  sdo_location: { label: 'Location', name: anyName },
+  sdo_malware: { label: 'Malware', name: anyName },
+  sdo_relationship: { label: 'Relationship', name: ['Kind', 'relationship_type', 'name'] },
+  sdo_threat_actor: { label: 'Threat actor', name: anyName },
+  sdo_threat_actor_group: { label: 'Threat actor group', name: anyName },
+  sdo_tool: { label: 'Tool', name: anyName },
+  sdo_vulnerability: { label: 'Vulnerability', name: anyName },
+  seller: {
+    label: 'Market seller',
+    name: ['Seller', 'actor_name', 'actor.name', 'actor', 'username', 'name'],
+    isNamedById: true,
+  },
+  threat_flow_summary: { label: 'Threat summary', name: ['Subject', 'subject', 'name'] },
+}
+
+const anythingTypes: readonly string[] = Object.keys(kinds)
+
+/** Those of the table, and every type that no version knows, under the type's name. */
+function describeAnything(subject: Subject): Description {
+  const { event, fields, id } = subject
+  const kind = Object.hasOwn(kinds, event.type) ? kinds[event.type] : undefined
+  const { label, name, isNamedById } = kind ?? { label: typeInWords(event.type), name: anyName }
+  const [nameLabel, ...paths] = name
+  const named =
+    fields.text(...paths) ?? firstOf(fields.matched(...paths)) ?? (isNamedById ? namedId(id) : null)
+  const title = fields.text('title_en', 'title')
+  const author = fields.text('actor.name', 'actor.id', 'actor', 'author')
+  return {
+    typeLabel: label,
+    headline: named,
+    quote: title,
+    tail: joined(
+      [around('by ', author === named ? null : author), around('on ', event.source)],
+      ' ',
+    ),
+    facts: [
+      codeFact(nameLabel, named),
+      textFact('Title', title),
+      textFact('Source', event.source),
+      textFact('Author', author === named ? null : author),
+      timeFact('Posted', fields.time('posted_at', 'registered_at', 'last_pushed_at', 'created_at')),
+      codeFact('Page', fields.text('url', 'browser_url')),
+    ],
+    content: fields.text('content', 'summary', 'description', 'about'),
+  }
+}
+
+/** An account on a social network that uses our name. */
+function describeSocialMediaAccount({ event, fields, id }: Subject): Description {
+  const site = fields.text('site') ?? event.source
+  const username = fields.text('username') ?? namedId(id)
+  return {
+    typeLabel: 'Social media account',
+    headline: username,
+    tail: around('on ', site),
+    facts: [
+      codeFact('User name', username),
+      textFact('Site', site),
+      codeFact('Page', fields.text('url')),
+    ],
+  }
+}
+
+/** What was found out about a domain: its certificate, its address, its registration. */
+function describeDomainData(
+  typeLabel: string,
+  [valueLabel, ...paths]: readonly [label: string, ...paths: string[]],
+): Describe {
+  return ({ event, fields, id }) => {
+    const domain =
+      fields.text('domain', 'fqdn', 'hostname', 'name') ??
+      fields.matched('domains')[0] ??
+      namedId(id?.split('/')[0] ?? null)
+    const value = firstOf(fields.list(...paths)) ?? fields.text(...paths)
+    return {
+      typeLabel,
+      headline: domain,
+      tail: joined([around(', ', value), around('found by ', event.source)], ' '),
+      facts: [
+        codeFact('Domain', domain),
+        codeFact(valueLabel, value),
+        textFact('Found by', event.source),
+        timeFact('Registered', fields.time('registered_at', 'creation_date', 'created_at')),
+        textFact('Issuer', fields.text('issuer')),
+        codeFact('Page', fields.text('url')),
+      ],
+    }
+  }
+}
+
+/** `source_code_files` → "Source code files". */
+function typeInWords(type: string): string {
+  const words = type.replaceAll(/[_\s]+/gu, ' ').trim()
+  return words === '' ? 'Event' : words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** What Tocsin says of itself: trouble that began, or that is over. */
+function describeNotice(subject: Subject): Description {
+  if (!isOwn(subject)) return describeForeign(subject)
+  const { fields } = subject
+  const toDo = fields.text('what_to_do')
+  const isCommand = toDo?.startsWith('tocsin ') === true
+  return {
+    typeLabel: 'Tocsin',
+    headline: fields.text('headline') ?? 'trouble of its own',
+    facts: [
+      timeFact('Since', fields.time('since')),
+      timeFact('Over', fields.time('over_at')),
+      textFact('Cause', fields.text('cause')),
+      isCommand ? codeFact('What to do', toDo) : textFact('What to do', toDo),
+    ],
+    isOwnWords: true,
+  }
+}
+
+/** The test event that goes the whole way. */
+function describeCanary(subject: Subject): Description {
+  if (!isOwn(subject)) return describeForeign(subject)
+  const { fields } = subject
+  return {
+    typeLabel: 'Canary',
+    headline: fields.text('headline') ?? 'test event',
+    facts: [
+      timeFact('Slot', fields.time('slot')),
+      textFact('Meaning', 'TEST: nothing happened; this message shows that the way to here works.'),
+    ],
+    isOwnWords: true,
+  }
+}
+
+/** Its words could be made to read as ours, so the headline quotes none of them. */
+function describeForeign(subject: Subject): Description {
+  return { ...describeAnything(subject), headline: null, quote: '' }
+}
+
+/** The service may have types and sources of the same names, but no feed. */
+function isOwn({ feed }: Subject): boolean {
+  return feed === ownFeed
+}
 
 /** Who describes which type. A type that needs no words of its own has a row in describe-anything.ts. */
 const describers = new Map<string, Describe>([

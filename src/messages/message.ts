@@ -5,20 +5,17 @@
  * `extract.text`; no longer than `messageLimits` says, in code points; nothing but `link` that a
  * client would turn into a link. Not promised: markup of a dialect is left as it is, sinks escape.
  */
-import type { ThreatEvent } from '../events/threat-event.ts'
-import type { Severity } from '../events/severity.ts'
-import { cleanBlock, cleanLine, cutCounting } from './clean-text.ts'
-import { defang } from './defang.ts'
-import type { Description, Fact } from './description.ts'
+import {
+  type EventDetail,
+  isKnownSeverity,
+  noSeverity,
+  type Severity,
+  type ThreatEvent,
+} from '../event.ts'
+import { type Description, type Fact, formatTime, readFields } from './description.ts'
 import { describerOf } from './families.ts'
-import { titleOf, type HeadlineSubject } from './headline.ts'
-import { inertLine } from './inert-line.ts'
-import { eventNotes, sendingNotes } from './message-notes.ts'
-import type { MessageSubject, RenderOptions } from './message-subject.ts'
-import { readFields } from './read-fields.ts'
-import { severityLabel } from './severity-counts.ts'
-
-export type { MessageSubject, RenderOptions } from './message-subject.ts'
+import { cleanBlock, cleanLine, cutCounting, defang, inertLine } from './sanitize.ts'
+import { severityInWords, severityLabel } from './summary.ts'
 
 export interface Message {
   severity: Severity
@@ -202,3 +199,222 @@ function linkOf({ link = null, event }: MessageSubject): Pick<Message, 'link' | 
   if (link !== null && link.length <= messageLimits.link) return { link, unverifiedLink: null }
   return { link: null, unverifiedLink: event.url && inertLine(event.url, messageLimits.factValue) }
 }
+
+/**
+ * The headline of an event: what it is about, whose it is, where it was found, with or without the full
+ * event. Where the name of the thing does not say whose it is, what it matched stands so early that the 80
+ * characters of `[CRITICAL] Stealer log: …` which a phone shows hold it.
+ */
+
+/** In code points. */
+const limits = { label: 30, name: 70, whose: 40, quote: 60, shortQuote: 36, tail: 70 } as const
+/** Code units of a text that are looked at: what a headline shows stands at its beginning. */
+const readLength = 1000
+/** 80 without the longest known severity in brackets. */
+const firstLook = 69
+
+interface HeadlineSubject {
+  event: ThreatEvent
+  /** Empty where there is none: of an event that a command looked up. */
+  feed: string
+  description: Description
+  /** What of it matched; stands for the title of what has neither name nor title. */
+  extract: string | null
+}
+
+interface HeadlineOptions {
+  maxLength: number
+  /** Makes text of the feed harmless, and cuts it. */
+  clean: (text: string, maxLength: number) => string
+}
+
+/** "Stealer log: joe@acme[.]com at login[.]acme[.]com, LummaC2 on DESKTOP-7 (CH)". */
+function titleOf(subject: HeadlineSubject, { maxLength, clean }: HeadlineOptions): string {
+  const label = clean(subject.description.typeLabel, limits.label)
+  return `${label}: ${headlineOf(subject, { maxLength: maxLength - length(label) - 2, clean })}`
+}
+
+/** The same without the type in front. */
+export function headlineOf(
+  subject: HeadlineSubject,
+  { maxLength, clean: cleaned }: HeadlineOptions,
+): string {
+  const clean = (text: string, max: number): string => cleaned(text.slice(0, readLength), max)
+  const { event, feed, description, extract } = subject
+  const { headline, tail = null } = description
+  const quote = description.quote ?? (headline === null ? extract : null)
+  const whose = whoseOf(subject)
+  const end = tail === null ? '' : clean(tail, limits.tail)
+  const parts = {
+    label: clean(description.typeLabel, limits.label),
+    name: headline === null ? '' : clean(headline, limits.name),
+    ours: clean(whose.name, limits.whose),
+    isIdentifier: whose.isIdentifier,
+    quoted: quote === null ? '' : quoted(clean(quote, quoteLength(whose))),
+    isText: description.quote !== undefined,
+  }
+  const start =
+    startOf(parts) || (event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid)
+  const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
+  return clean(start, Math.max(maxLength - length(spacedEnd), limits.name)) + spacedEnd
+}
+
+interface Whose {
+  /** What of ours it matched, else the feed that found it; empty where the name says it. */
+  name: string
+  isIdentifier: boolean
+}
+
+function whoseOf({ event, feed, description }: HeadlineSubject): Whose {
+  const names = event.identifiers.map(({ name }) => name.trim()).filter((name) => name !== '')
+  const [first] = names
+  if (first === undefined) {
+    const isFound = event.kind === 'event' && description.isOwnWords !== true && feed !== ''
+    return { name: isFound ? `feed ${feed}` : '', isIdentifier: false }
+  }
+  const said = (description.headline ?? '').toLowerCase()
+  const isSaid = names.some((name) => said.includes(name.toLowerCase()))
+  const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
+  return { name: isSaid ? '' : first + more, isIdentifier: true }
+}
+
+interface Parts {
+  label: string
+  name: string
+  ours: string
+  isIdentifier: boolean
+  quoted: string
+  /** It is something written or offered, which may have a title. */
+  isText: boolean
+}
+
+function startOf(parts: Parts): string {
+  const { label, name, ours, isIdentifier, quoted: quote } = parts
+  if (name === '') return namelessStart(parts)
+  const inQuote = quote === '' ? '' : ` in ${quote}`
+  if (ours === '') return name + inQuote
+  const behind = `${name} (${isIdentifier ? 'matched ' : ''}${ours})`
+  const isSeen = !isIdentifier || length(label) + 2 + length(behind) <= firstLook
+  return (isSeen ? behind : `${ours} – ${name}`) + inQuote
+}
+
+function namelessStart({ label, ours, isIdentifier, quoted: quote, isText }: Parts): string {
+  const at = quote.toLowerCase().indexOf(ours.toLowerCase())
+  const isSeen = at !== -1 && length(label) + 2 + at + length(ours) <= firstLook
+  if (ours === '' || isSeen) return quote
+  if (quote === '') return isText && isIdentifier ? `${ours} mentioned` : ours
+  return isIdentifier ? `${ours} in ${quote}` : `${quote} (${ours})`
+}
+
+/** A feed stands behind the quotation, an identifier before it. */
+function quoteLength({ name, isIdentifier }: Whose): number {
+  return name === '' || isIdentifier ? limits.quote : limits.shortQuote
+}
+
+function quoted(text: string): string {
+  return text === '' ? '' : `"${text.replaceAll('"', "'")}"`
+}
+
+function length(text: string): number {
+  return Array.from(text).length
+}
+
+/** An address as it may be clicked, or null: it does not lead to the account's service. */
+export type ServiceLink = (account: string, url: string | null) => string | null
+
+/** What is rendered: a `DeliveryMember` of the sinks fits. */
+export interface MessageSubject {
+  account: string
+  feed: string
+  routes: readonly string[]
+  event: ThreatEvent
+  detail?: EventDetail | 'unavailable' | undefined
+  fetchedAtMs: number
+  /** The severity that the same readers were told before; undefined: they were told none. */
+  raisedFrom?: string | undefined
+  /** What a `ServiceLink` says of the event's `url`; left out: nothing to click. */
+  link?: string | null | undefined
+  /** A leaked secret in clear, for one fact and nowhere else; undefined: it stays masked. */
+  secret?: string | undefined
+}
+
+export interface RenderOptions {
+  attempt: number
+  mayBeRepeat: boolean
+  isTest?: boolean | undefined
+}
+
+/** What a reader must know about this sending, whatever it carries. */
+export function sendingNotes({ isTest, mayBeRepeat, attempt }: RenderOptions): string[] {
+  return [
+    isTest === true ? 'TEST: this message was asked for, nothing happened.' : null,
+    mayBeRepeat ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
+    attempt > 1 ? `Attempt ${attempt}.` : null,
+  ].filter((note) => note !== null)
+}
+
+/** What a reader must know about this one event, still raw. */
+function eventNotes({ event, detail, raisedFrom }: MessageSubject): string[] {
+  const hidden = event.originalSeverity
+  const ignored = event.ignoredAtMs === null ? null : formatTime(event.ignoredAtMs)
+  const remediated = event.remediatedAtMs === null ? null : formatTime(event.remediatedAtMs)
+  return [
+    raisedFrom === undefined ? null : `Severity raised from ${severityInWords(raisedFrom)}.`,
+    detail === 'unavailable'
+      ? 'Full event was not available in time; this is the search result.'
+      : null,
+    hidden === null
+      ? null
+      : `Severity set by the tenant; the service says ${severityInWords(hidden)}.`,
+    severityNote(event.severity),
+    event.unread === undefined ? null : `Could not be read: ${event.unread.join(', ')}.`,
+    ignored === null ? null : `Marked as ignored on ${ignored}.`,
+    remediated === null ? null : `Marked as remediated on ${remediated}.`,
+    event.notes === null ? null : `Notes: ${event.notes}`,
+  ].filter((note) => note !== null)
+}
+
+function severityNote(severity: string): string | null {
+  if (isKnownSeverity(severity)) return null
+  return severity === noSeverity
+    ? 'It came without a readable severity; treated as critical.'
+    : 'Its severity is no word that this version knows; treated as critical.'
+}
+
+/** A type in plain words, as the messages about its events have it: `stealer_log` → "Stealer log". */
+export function typeLabel(type: string): string {
+  const description = describerOf(type)({
+    feed: '',
+    event: { ...blank, type },
+    fields: readFields(null, {}),
+    id: null,
+    secret: null,
+  })
+  return inertLine(description.typeLabel, messageLimits.typeLabel)
+}
+
+/** "stealer logs", "bots for sale": several of a type, within a sentence. */
+export function typesInSentence(type: string): string {
+  const label = typeLabel(type)
+  const [, noun = label, rest = ''] = /^(.*?)( (?:for|in|of|on) .*)?$/u.exec(label) ?? []
+  const plural = noun.endsWith('s') ? noun : `${noun}s`
+  return `${plural.charAt(0).toLowerCase()}${plural.slice(1)}${rest}`
+}
+
+/** Of an event nothing but its type. */
+const blank = {
+  uid: '',
+  kind: 'event' as const,
+  source: '',
+  severity: '',
+  originalSeverity: null,
+  createdAtMs: null,
+  matchedAtMs: null,
+  ignoredAtMs: null,
+  remediatedAtMs: null,
+  url: null,
+  tags: [],
+  notes: null,
+  identifiers: [],
+  highlights: {},
+} satisfies Omit<ThreatEvent, 'type'>

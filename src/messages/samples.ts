@@ -1,4 +1,4 @@
-import type { EventDetail, ThreatEvent } from '../events/threat-event.ts'
+import type { EventDetail, ThreatEvent } from '../event.ts'
 
 /** An invented event with its detail. */
 export interface Sample {

@@ -2,10 +2,14 @@
  * What metrics and self-alerts know of all accounts, feeds and sinks. One pass asks each account once, by
  * one script, some accounts at a time; what it costs follows their number, and never how often it is looked at.
  */
-import { accountingOf, pendingOf, type Accounting } from '../ledger/accounting.ts'
-import type { Book } from '../ledger/book.ts'
-import { parseFeed, type FeedState } from '../ledger/feed-state.ts'
-import { countQuarantined, type QuarantineCount } from '../ledger/quarantine.ts'
+import type { Book } from '../store/account-ledger.ts'
+import { type Accounting, accountingOf, pendingOf } from '../store/accounts.ts'
+import {
+  countQuarantined,
+  type FeedState,
+  parseFeed,
+  type QuarantineCount,
+} from '../store/feed-state.ts'
 
 export interface FleetState {
   /** When its reading began, wall clock. */

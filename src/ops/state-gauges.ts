@@ -1,7 +1,7 @@
 /** Writes what was read of all accounts, feeds and sinks into the shared metrics: the same on every instance. */
-import { feedLagMs, type FeedState } from '../ledger/feed-state.ts'
-import { pendingStates } from '../ledger/records.ts'
-import type { StateMetrics } from '../runtime/metrics.ts'
+import { feedLagMs, type FeedState } from '../store/feed-state.ts'
+import { pendingStates } from '../store/records.ts'
+import type { StateMetrics } from '../lib/metrics.ts'
 import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
 
 /** A feed of the configuration. */

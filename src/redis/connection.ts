@@ -1,6 +1,7 @@
 import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
-import type { Logger } from '../runtime/logger.ts'
-import { messageOf } from '../runtime/errors.ts'
+import { replica, type Timings } from '../lib/clock.ts'
+import { messageOf } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
 
@@ -172,4 +173,30 @@ function troubleWords(error: unknown): string {
 
 export function isSignInRefused(error: unknown): boolean {
   return /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(error))
+}
+
+/**
+ * BullMQ as a cache of work: the ledger is the truth, so jobs carry references only and are forgotten
+ * when they end, however they end; what a job was for is found again in the ledger (the figures: ledger
+ * rules, Time-outs that hold together).
+ */
+export const jobOptions = { removeOnComplete: true, removeOnFail: true } as const
+
+export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
+
+/** By the name (`pb` in a job's hash) an operator sees in whose hands a job is. */
+export function workerSettings({ jobLockMs, stalledCheckMs }: Timings): WorkerSettings {
+  return {
+    name: replica,
+    lockDuration: jobLockMs,
+    stalledInterval: stalledCheckMs,
+    maxStalledCount: 1_000_000_000,
+  }
+}
+
+interface WorkerSettings {
+  name: string
+  lockDuration: number
+  stalledInterval: number
+  maxStalledCount: number
 }

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Redis } from './connection.ts'
 
-export interface Script {
+interface Script {
   name: string
   text: string
   sha: string
@@ -51,4 +51,20 @@ export async function runScript(
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error
     return redis.eval(script.text, keys.length, ...keys, ...args)
   }
+}
+
+/** One holder at a time over all replicas; no promise, only less work: what it guards is safe to do twice. */
+
+/** Whether `holder` has it for so long from now: nobody else did. ms. */
+export async function holdLease(
+  redis: Redis,
+  name: string,
+  { holder, ms }: { holder: string; ms: number },
+): Promise<boolean> {
+  return (await runScript(redis, 'hold-lease', [name], [holder, ms])) === 1
+}
+
+/** Only one's own. */
+export async function releaseLease(redis: Redis, name: string, holder: string): Promise<void> {
+  await runScript(redis, 'hold-lease', [name], [holder, 0])
 }

@@ -1,14 +1,19 @@
 import { z } from 'zod'
-import { duration, flag, list, name, text, word, wrongKind } from '../runtime/config-fields.ts'
 import {
+  duration,
+  type Finding,
+  flag,
   isSection,
   laterMark,
-  section,
-  type Finding,
+  list,
+  name,
   type Rule,
-} from '../runtime/config-section.ts'
-import { matchersField } from './matcher-field.ts'
-import type { Matcher } from './matcher.ts'
+  section,
+  text,
+  word,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import { type Matcher, matchersField } from './matcher.ts'
 
 /** `shadow`: recorded, never sent. */
 export type RouteStage = 'live' | 'shadow'

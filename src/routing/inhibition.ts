@@ -5,13 +5,18 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import { isKnownSeverity } from '../events/severity.ts'
-import { duration, messageFor, name, refusal, text, wrongKind } from '../runtime/config-fields.ts'
-import { section } from '../runtime/config-section.ts'
-import { valueSet } from './group-key.ts'
-import { someMatchers } from './matcher-field.ts'
-import type { Matcher } from './matcher.ts'
-import { allMatch, type RoutableEvent } from './routable-event.ts'
+import { isKnownSeverity } from '../event.ts'
+import {
+  duration,
+  messageFor,
+  name,
+  refusal,
+  section,
+  text,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import { type Matcher, someMatchers } from './matcher.ts'
+import { allMatch, type RoutableEvent, valueSet } from './router.ts'
 
 export interface InhibitRule {
   /** As given, or its place, e.g. `inhibit.1`. */

@@ -3,15 +3,15 @@
  * severity. Patterns match whole values in time linear to their length, whatever they look like.
  */
 import { RE2JS, RE2JSException } from 're2js'
-import { isKnownSeverity, noSeverity, severities, severityRank } from '../events/severity.ts'
-import { nearest, suggestion } from '../runtime/nearest.ts'
-import { MatcherError } from './matcher-error.ts'
-import { readMatcherText } from './matcher-text.ts'
+import { z } from 'zod'
+import { isKnownSeverity, noSeverity, severities, severityRank } from '../event.ts'
+import { messageFor, refusal, wrongKind } from '../lib/config-fields.ts'
+import { nearest, suggestion, TocsinError } from '../lib/errors.ts'
 
 /** Alone `severity` takes the last four. */
-export const matcherOperators = ['=', '!=', '=~', '!~', '>=', '>', '<=', '<'] as const
+const matcherOperators = ['=', '!=', '=~', '!~', '>=', '>', '<=', '<'] as const
 
-export type MatcherOperator = (typeof matcherOperators)[number]
+type MatcherOperator = (typeof matcherOperators)[number]
 
 /** The names that every event has; labels of feeds must not take them. */
 export const eventNames = [
@@ -144,4 +144,116 @@ function compile({ text, value }: Written): RE2JS {
     const remedy = 'write RE2 syntax, which has no look-around, no back-references, no a++'
     throw new MatcherError(text, `not a valid pattern: ${word}`, remedy)
   }
+}
+
+const matcherRemedy = `write a name, an operator and a value, such as 'severity>=high'`
+
+/** One matcher of the configuration file, parsed. */
+const matcher = z
+  .string(wrongKind('a text', matcherRemedy))
+  .meta({ examples: ['severity>=high', 'type="paste"'] })
+  .transform((input, context): Matcher => {
+    try {
+      return parseMatcher(input)
+    } catch (error) {
+      if (!(error instanceof MatcherError)) throw error
+      context.addIssue({ code: 'custom', message: messageFor(error) })
+      return z.NEVER
+    }
+  })
+  .meta({ description: 'name op value' })
+
+/** A list of matchers that may be empty: of a route, where none means every event. */
+export function matchersField(describe: string): z.ZodType<Matcher[]> {
+  return z
+    .array(matcher, wrongKind('a list', "write a list, such as ['severity>=high']"))
+    .meta({ description: describe })
+}
+
+/** At least one matcher: where none would mean every event, and so hide too much. */
+export function someMatchers(describe: string): z.ZodType<Matcher[]> {
+  const remedy = `write matchers, such as ['type="paste"']`
+  return z
+    .array(matcher, wrongKind('a list', remedy))
+    .min(1, messageFor(refusal('an empty list, which would mean every event', remedy)))
+    .meta({ description: describe })
+}
+
+/** The grammar of a matcher: `name op value`, the value bare or in double quotes. Knows no meaning. */
+
+interface MatcherText {
+  name: string
+  /** Whatever run of operator characters stands there. */
+  operator: string
+  value: string
+}
+
+/** Throws MatcherError. */
+function readMatcherText(text: string): MatcherText {
+  const parts = /^([A-Za-z_][\w-]*)\s*([=!<>~]+)\s*(.*)/su.exec(text.trim())
+  if (!parts) {
+    const remedy = 'write a name, an operator and a value, e.g. severity>=high or type="paste"'
+    throw new MatcherError(text, 'not a matcher', remedy)
+  }
+  const [, name = '', operator = '', written = ''] = parts
+  const value = written.startsWith('"') ? quotedValue(text, written) : written
+  if (!written.startsWith('"')) checkBare(text, { name, operator, value })
+  return { name, operator, value }
+}
+
+function checkBare(text: string, { name, operator, value }: MatcherText): void {
+  if (value === '') {
+    throw new MatcherError(text, 'the value is missing', `write ${name}${operator}"" for none`)
+  }
+  if (/^['`]/.test(value)) {
+    throw new MatcherError(text, 'wrong quotes', 'use double quotes around the value')
+  }
+  if (/[\s"]/.test(value)) {
+    const remedy = 'put the value in double quotes, and each matcher in an item of its own'
+    throw new MatcherError(text, 'a bare value has no spaces and no quotes', remedy)
+  }
+  if (value.includes(',') && !operator.includes('~')) {
+    const remedy = `write ${name}=~"${value.replaceAll(',', '|')}" for any of several, or quote the value`
+    throw new MatcherError(text, 'a bare value has no comma', remedy)
+  }
+}
+
+/** `\"`, `\\` and `\n` are escapes; any other backslash stands for itself, which suits patterns. */
+function quotedValue(text: string, written: string): string {
+  const quoted = /^"((?:[^"\\]|\\.)*)"/su.exec(written)
+  if (!quoted) {
+    throw new MatcherError(text, 'the quote is not closed', 'end the value with a double quote')
+  }
+  if (quoted[0].length < written.length) {
+    const rest = written.slice(quoted[0].length).trim()
+    const remedy = 'write one matcher per item, and \\" for a quote within the value'
+    throw new MatcherError(
+      text,
+      `nothing may follow the closing quote, found ${rest.slice(0, 20)}`,
+      remedy,
+    )
+  }
+  return (quoted[1] ?? '').replaceAll(/\\(["\\n])/g, (_escape, character: string) =>
+    character === 'n' ? '\n' : character,
+  )
+}
+
+/** A matcher that cannot be understood: the operator's mistake. */
+export class MatcherError extends TocsinError {
+  override readonly name = 'MatcherError'
+  readonly code = 'TOCSIN_MATCHER'
+  /** What is wrong, without the matcher's text. */
+  readonly problem: string
+  /** What to write instead. */
+  readonly remedy: string
+
+  constructor(text: string, problem: string, remedy: string) {
+    super(`${shortened(text.trim())}: ${problem}; ${remedy}`)
+    this.problem = problem
+    this.remedy = remedy
+  }
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text
 }

@@ -5,9 +5,9 @@
  * there. Pure: the same event and tree give the same decisions, and always a live one, for the root
  * takes the rest.
  */
+import type { ThreatEvent } from '../event.ts'
 import type { OnMute, RouteConfig, RouteStage } from './config.ts'
-import type { Matcher } from './matcher.ts'
-import { valuesOf, type RoutableEvent } from './routable-event.ts'
+import type { eventNames, Matcher } from './matcher.ts'
 
 export interface RouteDecision {
   route: string
@@ -35,7 +35,7 @@ export interface RouteVisit {
   failed: { matcher: string; actual: string[] } | null
 }
 
-export interface RouteExplanation {
+interface RouteExplanation {
   /** In the order in which their routes were asked. */
   decisions: RouteDecision[]
   /** In the order in which they were asked. */
@@ -169,4 +169,94 @@ function firstFailure(node: RouteNode, input: RoutableEvent): RouteVisit['failed
     if (!matcher.matches(actual)) return { matcher: matcher.text, actual: [...actual] }
   }
   return null
+}
+
+/** One item to be created: the event for one destination. */
+export interface PlannedItem {
+  sink: string
+  destination: string
+  /** Names of all routes that named the sink, live ones first; the first decides about the item. */
+  routes: string[]
+  /** Only routes in `stage: shadow` named the sink: the item is recorded and never sent. */
+  isShadow?: boolean
+}
+
+/**
+ * What an event's decisions come to: each destination once, in the order in which the routes name
+ * the sinks, those of live routes first. `destinationsOf` gives a sink's destination ids and throws
+ * for a sink it does not know.
+ */
+export function planItems(
+  decisions: readonly RouteDecision[],
+  destinationsOf: (sink: string) => readonly string[],
+): PlannedItem[] {
+  const planned = new Map<string, PlannedItem>()
+  const isLive = ({ stage }: RouteDecision): boolean => stage === 'live'
+  const inOrder = [...decisions.filter(isLive), ...decisions] // a route counts where it stands first
+  const named = inOrder.flatMap(({ route, stage, sinks }) =>
+    sinks.map((sink) => ({ route, sink, isShadow: stage === 'shadow' })),
+  )
+  for (const { route, sink, isShadow } of named) {
+    for (const destination of destinationsOf(sink)) {
+      const made = { sink, destination, routes: [], ...(isShadow && { isShadow }) }
+      const item: PlannedItem = planned.get(destination) ?? made
+      if (!item.routes.includes(route)) item.routes.push(route)
+      planned.set(destination, item)
+    }
+  }
+  return [...planned.values()]
+}
+
+/** An event with what its feed adds to it: everything that matchers can see. */
+export interface RoutableEvent {
+  event: ThreatEvent
+  account: string
+  feed: string
+  /** The feed's labels. */
+  labels: Readonly<Record<string, string>>
+}
+
+type EventName = (typeof eventNames)[number]
+
+const readers: Record<EventName, (input: RoutableEvent) => readonly string[]> = {
+  account: ({ account }) => [account],
+  feed: ({ feed }) => [feed],
+  kind: ({ event }) => [event.kind],
+  type: ({ event }) => [event.type],
+  severity: ({ event }) => [event.severity],
+  source: ({ event }) => [event.source],
+  identifier: ({ event }) => event.identifiers.flatMap(({ name, id }) => [name, String(id)]),
+  tag: ({ event }) => event.tags,
+}
+
+/** What an event has under a matcher's name; a name that is none of the event's is a label's. */
+export function valuesOf(input: RoutableEvent, name: string): readonly string[] {
+  if (Object.hasOwn(readers, name)) return readers[name as EventName](input)
+  const label = Object.hasOwn(input.labels, name) ? input.labels[name] : undefined
+  return label === undefined ? [] : [label]
+}
+
+export function allMatch(matchers: readonly Matcher[], input: RoutableEvent): boolean {
+  return matchers.every((matcher) => matcher.matches(valuesOf(input, matcher.name)))
+}
+
+/**
+ * What an event has under the names of `group_by`, each as one text; events whose texts are all the
+ * same belong together. Nothing under a name is the empty text. The texts are for people too:
+ * identifiers by name, and two sets that read alike share a group. Hostile text.
+ */
+export function groupLabels(
+  groupBy: readonly string[],
+  input: RoutableEvent,
+): Record<string, string> {
+  return Object.fromEntries(groupBy.map((name) => [name, valueSet(name, input).join(', ')]))
+}
+
+/** The event's values under one name as a sorted set; of identifiers the names, not the ids. */
+export function valueSet(name: string, input: RoutableEvent): string[] {
+  const values =
+    name === 'identifier'
+      ? input.event.identifiers.map((identifier) => identifier.name)
+      : valuesOf(input, name)
+  return [...new Set(values)].toSorted()
 }

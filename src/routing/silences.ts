@@ -4,18 +4,20 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { isKnownSeverity, type KnownSeverity, severities, severityRank } from '../event.ts'
 import {
-  isKnownSeverity,
-  severities,
-  severityRank,
-  type KnownSeverity,
-} from '../events/severity.ts'
-import { refusal, textField, word, wrongKind, type Refusal } from '../runtime/config-fields.ts'
-import { isSection, section, type Rule } from '../runtime/config-section.ts'
-import { suggestion } from '../runtime/nearest.ts'
-import { someMatchers } from './matcher-field.ts'
-import { eventNames, type Matcher } from './matcher.ts'
-import { allMatch, type RoutableEvent } from './routable-event.ts'
+  isSection,
+  refusal,
+  type Refusal,
+  type Rule,
+  section,
+  textField,
+  word,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import { suggestion } from '../lib/errors.ts'
+import { eventNames, type Matcher, someMatchers } from './matcher.ts'
+import { allMatch, type RoutableEvent } from './router.ts'
 
 export interface Silence {
   /** `c` and 8 hex digits of its content for one of the file; as chosen for one of a command. */

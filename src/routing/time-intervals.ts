@@ -1,22 +1,213 @@
+/** The ranges that a time interval of the file is made of, in Alertmanager's words. */
+import { z } from 'zod'
+import {
+  list,
+  messageFor,
+  named,
+  refusal,
+  type Refusal,
+  section,
+  textField,
+  timeZone,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import { readingAt, startOfDay, whenItShows } from '../lib/time-zone.ts'
+
+/** From `begin` to `end`, both included. */
+interface Range {
+  begin: number
+  end: number
+}
+
+/** Minutes of the local day; `end` is not included, 1440 is midnight. */
+type TimeRange = Range
+
+type Parse = (input: string) => number | undefined
+
+interface RangesOptions {
+  describe: string
+  /** What to write, e.g. `write days, such as …`. */
+  remedy: string
+  examples: string[]
+  /** One end of a range; undefined: it is none. */
+  parse: Parse
+  /** What a whole range says wrongly, beyond an end before its beginning. */
+  check?: (range: Range) => Refusal | undefined
+}
+
+/** A list of `begin:end` or single values. A number is taken too: in YAML, `12` is one. */
+function ranges(options: RangesOptions): z.ZodType<Range[]> {
+  const { describe, remedy, examples, parse } = options
+  const check = options.check ?? endsBeforeItBegins
+  const written = z.union([z.string().meta({ examples }), z.number()], wrongKind('a range', remedy))
+  const range = written.transform((input, context): Range => {
+    const [begin, end] = endsOf(String(input), parse)
+    const wrong =
+      begin === undefined || end === undefined
+        ? refusal('not a range of these', remedy)
+        : check({ begin, end })
+    if (begin !== undefined && end !== undefined && !wrong) return { begin, end }
+    if (wrong) context.addIssue({ code: 'custom', message: messageFor(wrong) })
+    return z.NEVER
+  })
+  return list(range, describe, remedy)
+}
+
+function endsOf(input: string, parse: Parse): [number | undefined, number | undefined] {
+  const [first = '', second = first, ...more] = input.trim().toLowerCase().split(':')
+  return more.length > 0 ? [undefined, undefined] : [parse(first), parse(second)]
+}
+
+function endsBeforeItBegins({ begin, end }: Range): Refusal | undefined {
+  if (begin <= end) return undefined
+  return refusal('ends before it begins', 'write two ranges, one on each side of the turn')
+}
+
+function wordIn(words: readonly string[]): Parse {
+  return (input) => (words.includes(input) ? words.indexOf(input) : undefined)
+}
+
+const weekdayNames = [
+  'sunday',
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+] as const
+
+/** 0 (Sunday) to 6. */
+const weekdays = ranges({
+  describe: 'Days of the week, from sunday to saturday.',
+  remedy: "write days in English, such as 'monday:friday' or 'sunday'",
+  examples: ['monday:friday', 'sunday'],
+  parse: wordIn(weekdayNames),
+})
+
+const monthNames = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+] as const
+
+/** 1 to 12. */
+const months = ranges({
+  describe: 'Months of the year.',
+  remedy: "write months in English or as numbers, such as 'january:march' or '12'",
+  examples: ['january:march', '12'],
+  parse: (input) => {
+    const named = wordIn(monthNames)(input)
+    return named === undefined ? numberWithin(input, 1, 12) : named + 1
+  },
+})
+
+const years = ranges({
+  describe: 'Years.',
+  remedy: "write years of four digits, such as '2026:2028' or '2026'",
+  examples: ['2026:2028', '2026'],
+  parse: (input) => numberWithin(input, 1970, 9999),
+  check: ({ begin, end }) =>
+    begin <= end ? undefined : refusal('ends before it begins', 'write the earlier year first'),
+})
+
+/** 1 to 31, or -1 (the last of the month) to -31. */
+const daysOfMonth = ranges({
+  describe: 'Days of the month; negative ones count from its end.',
+  remedy: "write days from 1 to 31 or from -31 to -1, such as '1:5' or '-3:-1'",
+  examples: ['1:5', '-3:-1'],
+  parse: (input) => {
+    const day = numberWithin(input, -31, 31)
+    return day === 0 ? undefined : day
+  },
+  check: neverInOrder,
+})
+
+/** As Alertmanager: refused is what would end before it begins in a month of 28 days. */
+function neverInOrder({ begin, end }: Range): Refusal | undefined {
+  if (isFromEnd(begin) && !isFromEnd(end)) {
+    return refusal(
+      'begins at the end of a month and ends in the next',
+      "write two ranges, such as '-3:-1' and '1:5'",
+    )
+  }
+  const inOrder = !endsBeforeItBegins({ begin: dayOfMonth(begin, 28), end: dayOfMonth(end, 28) })
+  if (inOrder) return undefined
+  return isFromEnd(end) && !isFromEnd(begin)
+    ? refusal('ends before it begins in a month of 28 days', "count both ends alike, as in '-3:-1'")
+    : refusal('ends before it begins', "write two ranges, such as '20:-1' and '1:10'")
+}
+
+/** From 1; of a month of so many days, 0 and less where it has no such day. */
+function dayOfMonth(day: number, length: number): number {
+  return isFromEnd(day) ? length + 1 + day : day
+}
+
+function isFromEnd(day: number): boolean {
+  return day < 0
+}
+
+function numberWithin(input: string, least: number, most: number): number | undefined {
+  const value = /^-?\d{1,4}$/.test(input) ? Number(input) : undefined
+  return value !== undefined && value >= least && value <= most ? value : undefined
+}
+
+function timeOfDay(describe: string): z.ZodType<number> {
+  const remedy = "write hours and minutes in quotes, from '00:00' to '24:00'"
+  return textField({
+    describe,
+    remedy,
+    expected: 'a time of day',
+    examples: ['08:00', '24:00'],
+    parse: (input) => {
+      const [, hours, minutes] = /^(\d\d):(\d\d)$/.exec(input) ?? []
+      const minute = Number(hours) * 60 + Number(minutes)
+      const isTime = minutes !== undefined && Number(minutes) < 60 && minute <= 24 * 60
+      return isTime ? minute : refusal('not a time of day', remedy)
+    },
+  })
+}
+
+const timeRange = section(
+  {
+    start_time: timeOfDay('The first minute.'),
+    end_time: timeOfDay('The minute after the last; 24:00 is the end of the day.'),
+  },
+  { describe: 'A part of the local day.' },
+).transform((file, context): TimeRange => {
+  const range = { begin: file.start_time, end: file.end_time }
+  if (range.begin < range.end) return range
+  context.addIssue({ code: 'custom', path: ['end_time'], message: messageFor(overMidnight(range)) })
+  return z.NEVER
+})
+
+function overMidnight({ begin, end }: TimeRange): Refusal {
+  if (begin === end) return refusal('the same as start_time', 'write a later time')
+  return refusal(
+    'before start_time',
+    'write two entries of times: one from start_time to 24:00, one from 00:00 to end_time',
+  )
+}
+
+const times = list(
+  timeRange,
+  'Parts of the local day.',
+  "write entries, such as {start_time: '22:00', end_time: '24:00'}",
+)
+
 /**
  * Named times, such as nights and holidays, during which a route holds or drops. Judged by the
  * readings of the local clock, as Alertmanager does: a reading that comes twice counts twice.
  */
-import { z } from 'zod'
-import { list, messageFor, refusal, type Refusal } from '../runtime/config-fields.ts'
-import { named, section } from '../runtime/config-section.ts'
-import { timeZone } from '../runtime/config-time-zone.ts'
-import { readingAt, startOfDay, whenItShows } from '../runtime/time-zone.ts'
-import {
-  dayOfMonth,
-  daysOfMonth,
-  months,
-  times,
-  weekdays,
-  years,
-  type Range,
-  type TimeRange,
-} from './time-ranges.ts'
 
 const minuteMs = 60_000
 const dayMs = 86_400_000

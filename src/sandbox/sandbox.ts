@@ -4,20 +4,43 @@
  * holds nothing on disk.
  */
 import type { AddressInfo } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { Loop } from '../lib/loop.ts'
+import { ownHosts } from '../lib/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
-import { createInbox, type Inbox, type Received, type SinkName } from './catchers/received.ts'
-import { addSlackCatcher } from './catchers/slack-catcher.ts'
-import { startSmtpCatcher } from './catchers/smtp-catcher.ts'
-import { addWebhookCatcher } from './catchers/webhook-catcher.ts'
-import { addControl } from './control.ts'
-import { createFaults, type FaultControl } from './faults.ts'
+import {
+  createCredentialGenerator,
+  createCredentialSupply,
+  type CredentialSupply,
+} from './credentials/generator.ts'
+import {
+  createCredentialHistory,
+  type CredentialHistory,
+  type SandboxCredential,
+} from './credentials/history.ts'
+import { createGenerator } from './history/generator.ts'
+import { createHistory, type History, type SandboxEvent, type Watch } from './history/history.ts'
+import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
-import { withDefaults, type SandboxOptions, type SandboxSettings } from './options.ts'
-import { createRandom } from './random.ts'
-import { createRequestLog, type RequestLog, type SandboxRequest } from './request-log.ts'
-import { createServer } from './server.ts'
-import { openDataFolder, type DataFolder } from './state/data-folder.ts'
-import { createStock, type Stock, type StockSupply } from './stock.ts'
+import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
+import { startSmtpCatcher } from './receivers/mail-receiver.ts'
+import { createInbox, type Inbox, type Received, type SinkName } from './receivers/received.ts'
+import { addSlackCatcher } from './receivers/slack-receiver.ts'
+import { addWebhookCatcher } from './receivers/webhook-receiver.ts'
+import {
+  bytesOf,
+  controlPrefix,
+  createFaults,
+  createRequestLog,
+  createServer,
+  type FaultControl,
+  type FaultInput,
+  type RequestLog,
+  type SandboxRequest,
+} from './server.ts'
+import { type DataFolder, openDataFolder } from './state/data-folder.ts'
+import { type HistoryFile, recordedCredentials, recordedHistory } from './state/history-file.ts'
 
 export interface Sandbox extends StockSupply, OfferedService {
   /** Base URL of the pretend service; no trailing slash. */
@@ -131,5 +154,145 @@ function stateOf(parts: {
     violations: service.violations(),
     searchesRemaining: service.quota.remaining(),
     faults: faults.list(),
+  }
+}
+
+/** What the pretend service has to show: its events and credentials, and how they come and change. */
+
+interface Stock {
+  history: History
+  credentialHistory: CredentialHistory
+  supply: StockSupply
+  hasUid: (uid: string) => boolean
+  /** Those that let something arrive by itself, where the settings ask for it. */
+  arrivals: Loop[]
+}
+
+/** What whoever runs the sandbox may do with it; a uid is an event's, or `credential/<id>`. */
+interface StockSupply extends EventSupply, CredentialSupply {
+  /** Which events stand, in order of arrival; so for credentials. */
+  events(): readonly SandboxEvent[]
+  credentials(): readonly SandboxCredential[]
+  /** The tenant overrides an event's severity. */
+  raise(uid: string, severity: string): void
+  /** Without a time: now. Of an event see `showsIgnored`. */
+  markIgnored(uid: string, atMs?: number): void
+  markRemediated(uid: string, atMs?: number): void
+}
+
+/** `file`: where it goes on from, and what it is written to; null: from nothing, to nowhere. */
+function createStock(given: SandboxSettings, watch: Watch, file: HistoryFile | null = null): Stock {
+  const { eventPlace, credentialPlace } = file?.told ?? {}
+  const generator = createGenerator(given.seed, eventPlace)
+  const history = recordedHistory(createHistory(), file, generator.place)
+  const leaks = createCredentialGenerator(given.seed + 6, credentialPlace)
+  const credentialHistory = recordedCredentials(createCredentialHistory(), file, leaks.place)
+  const settings = {
+    ...given,
+    backlog: eventPlace ? 0 : given.backlog,
+    credentialBacklog: credentialPlace ? 0 : given.credentialBacklog,
+  }
+  const events = createEventSupply(settings, { history, watch, generator })
+  const credentials = createCredentialSupply(settings, {
+    history: credentialHistory,
+    generator: leaks,
+  })
+
+  function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
+    if (credentialHistory.get(uid)) credentialHistory.change(uid, times)
+    else history.change(uid, times)
+  }
+
+  return {
+    history,
+    credentialHistory,
+    hasUid: (uid) => (history.get(uid) ?? credentialHistory.get(uid)) !== undefined,
+    supply: {
+      ...events.supply,
+      ...credentials.supply,
+      events: history.all,
+      credentials: credentialHistory.all,
+      raise: (uid, severity) => history.change(uid, { override: severity }),
+      markIgnored: (uid, atMs = settings.now()) => change(uid, { ignoredAtMs: atMs }),
+      markRemediated: (uid, atMs = settings.now()) => change(uid, { remediatedAtMs: atMs }),
+    },
+    arrivals: [events.arrivals, credentials.arrivals].filter((loop) => loop !== undefined),
+  }
+}
+
+type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
+
+/** The sandbox over HTTP, for whoever does not share its process: faults, events, credentials, state. */
+
+interface ControlParts {
+  faults: FaultControl
+  /** What `GET /_sandbox/state` answers. */
+  state: () => Record<string, unknown>
+  /** `ageMs`: how long before now they were created. */
+  addEvents: (count: number, ageMs: number) => void
+  addCredentials: (count: number) => void
+}
+
+/**
+ * `POST /_sandbox/faults` with one fault or a list adds, `DELETE` clears; `POST /_sandbox/events` with
+ * `{count}` lets events arrive, created `age_ms` before, `/_sandbox/credentials` credentials; `GET /_sandbox/state` tells what
+ * stands and what came.
+ */
+function addControl(app: FastifyInstance, parts: ControlParts): void {
+  const { faults, state } = parts
+  app.addHook('onRequest', async (request, reply) => {
+    const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
+    if (!isControl || isFromHere(request)) return
+    return reply.code(403).send({ message: 'control is not for web pages' })
+  })
+  app.get(`${controlPrefix}state`, () => state())
+  app.delete(`${controlPrefix}faults`, () => {
+    faults.clear()
+    return { faults: [] }
+  })
+  app.post(`${controlPrefix}faults`, (request, reply) =>
+    attempt(reply, () => {
+      const given = JSON.parse(bytesOf(request).toString('utf8')) as FaultInput | FaultInput[]
+      for (const fault of Array.isArray(given) ? given : [given]) faults.add(fault)
+      return { faults: faults.list() }
+    }),
+  )
+  for (const [what, add] of [
+    ['events', parts.addEvents],
+    ['credentials', parts.addCredentials],
+  ] as const) {
+    app.post(`${controlPrefix}${what}`, (request, reply) =>
+      attempt(reply, () => {
+        const { count, age_ms } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
+        add(count, age_ms)
+        return { added: count }
+      }),
+    )
+  }
+}
+
+const isOwn = ownHosts([])
+
+/** A web page may send requests to this machine: its browser says whence, or under which foreign name. */
+function isFromHere({ headers, host, hostname }: FastifyRequest): boolean {
+  const isOwnPage = headers.origin === undefined || headers.origin === `http://${host}`
+  return isOwnPage && isOwn(hostname) && headers['sec-fetch-site'] !== 'cross-site'
+}
+
+const countSchema = z.strictObject({
+  count: z.int().min(1).max(10_000),
+  age_ms: z.int().min(0).default(0),
+})
+
+function attempt(
+  reply: { code(status: number): { send(body: unknown): unknown } },
+  act: () => unknown,
+): unknown {
+  try {
+    return act()
+  } catch (error) {
+    const isOperators = error instanceof z.ZodError || error instanceof SyntaxError
+    if (!isOperators) throw error
+    return reply.code(400).send({ message: error.message })
   }
 }

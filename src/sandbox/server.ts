@@ -2,12 +2,11 @@
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { systemClock } from '../runtime/clock.ts'
-import { sendError } from './error-bodies.ts'
-import type { Fault, Faults } from './faults.ts'
-import type { RequestLog } from './request-log.ts'
+import { z } from 'zod'
+import { systemClock } from '../lib/clock.ts'
+import type { Random, Tier } from './options.ts'
 
-export interface ServerParts {
+interface ServerParts {
   faults: Faults
   log: RequestLog
   /** Aborted when the sandbox closes: ends what a fault delays. */
@@ -151,4 +150,233 @@ async function* cutAfter(half: string): AsyncGenerator<string> {
   yield half
   await systemClock.sleep(0)
   throw new Error('cut by the sandbox')
+}
+
+/** Faults on request: which requests are struck, how often, and what then happens to them. */
+
+const faultSchema = z.strictObject({
+  /**
+   * A path with `*` for anything (`/firework/*`, `/slack/*`), or a step of SMTP: `smtp:connect`,
+   * `smtp:auth`, `smtp:mail`, `smtp:rcpt`, `smtp:data`.
+   */
+  on: z.string().min(1),
+  /**
+   * `status`: answers with `status`, nothing is taken. `hang`: never answers. `refuse`: cut before
+   * anything is taken. `lose-answer`: taken, then cut without an answer. `cut`: taken, and cut in the
+   * middle of the answer. `delay`: goes on after `ms`. `drip`: an answer that comes a byte in `ms` and
+   * never ends, nothing is taken. `invalid-json`, `wrong-shape`: a 200 that lies. SMTP knows the first
+   * six.
+   */
+  effect: z.enum([
+    'status',
+    'hang',
+    'refuse',
+    'lose-answer',
+    'cut',
+    'delay',
+    'drip',
+    'invalid-json',
+    'wrong-shape',
+  ]),
+  /** HTTP status or SMTP reply code of `status`. */
+  status: z.int().min(200).max(599).default(500),
+  /** Shape of its body; by default the one the service uses for that status. */
+  body: z.enum(['error', 'detail', 'message', 'text']).optional(),
+  code: z.string().optional(),
+  message: z.string().optional(),
+  /** Further headers, e.g. `retry-after` or `location`. */
+  headers: z.record(z.string(), z.string()).default({}),
+  ms: z.number().min(0).default(0),
+  method: z.string().optional(),
+  /** Only mail to this address. */
+  recipient: z.string().optional(),
+  /** Only requests of these organizations. */
+  organizations: z.array(z.int()).optional(),
+  /** true: only requests whose body or query has a cursor; false: only those without. */
+  withCursor: z.boolean().optional(),
+  /** The next so many; for ever unless given. */
+  times: z.int().min(1).optional(),
+  probability: z.number().min(0).max(1).default(1),
+})
+
+type Fault = z.infer<typeof faultSchema>
+export type FaultInput = z.input<typeof faultSchema>
+
+/** What happens, as seen by a fault. */
+export interface Occasion {
+  on: string
+  method?: string
+  recipient?: string
+  withCursor?: boolean
+  organization?: number | null
+}
+
+export interface FaultControl {
+  /** Adds one; returns what takes it away again. Throws ZodError on a fault that makes no sense. */
+  add(fault: FaultInput): () => void
+  clear(): void
+  /** Those still in force; `hits`: how often each struck. */
+  list(): (Fault & { hits: number })[]
+}
+
+export interface Faults extends FaultControl {
+  /** The fault that strikes now, the oldest first; its count goes down. */
+  strike(occasion: Occasion): Fault | null
+}
+
+export function createFaults(random: Random): Faults {
+  let active: { fault: Fault; pattern: RegExp; hits: number }[] = []
+
+  function strike(occasion: Occasion): Fault | null {
+    const struck = active.find(
+      ({ fault, pattern }) =>
+        pattern.test(occasion.on) && fits(fault, occasion) && random.chance(fault.probability),
+    )
+    if (!struck) return null
+    struck.hits++
+    if (struck.hits === struck.fault.times) active = active.filter((entry) => entry !== struck)
+    return struck.fault
+  }
+
+  return {
+    strike,
+    add(input) {
+      const fault = faultSchema.parse(input)
+      const entry = { fault, pattern: globPattern(fault.on), hits: 0 }
+      active.push(entry)
+      return () => {
+        active = active.filter((other) => other !== entry)
+      }
+    },
+    clear() {
+      active = []
+    },
+    list: () => active.map(({ fault, hits }) => ({ ...fault, hits })),
+  }
+}
+
+function fits(fault: Fault, occasion: Occasion): boolean {
+  if (fault.method !== undefined && fault.method !== occasion.method) return false
+  if (fault.recipient !== undefined && fault.recipient !== occasion.recipient) return false
+  if (fault.organizations && !fault.organizations.includes(occasion.organization ?? -1))
+    return false
+  return fault.withCursor === undefined || fault.withCursor === occasion.withCursor
+}
+
+function globPattern(pattern: string): RegExp {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&'))
+  return new RegExp(`^${parts.join('.*')}$`, 's')
+}
+
+/** The four shapes in which the service says that something went wrong (public documentation, errors). */
+
+type ErrorShape = 'error' | 'detail' | 'message' | 'text'
+
+export interface ErrorSaid {
+  status: number
+  code?: string | undefined
+  message?: string | undefined
+  shape?: ErrorShape | undefined
+}
+
+const codes: Record<number, string> = {
+  400: 'BAD_REQUEST',
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  429: 'RATELIMIT_REACHED',
+}
+
+export function sendError(reply: FastifyReply, said: ErrorSaid): FastifyReply {
+  const body = errorBody(said)
+  return reply
+    .code(said.status)
+    .type(typeof body === 'string' ? 'text/plain' : 'application/json')
+    .send(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+function errorBody({ status, code, message, shape }: ErrorSaid): unknown {
+  const text = message ?? `the sandbox answers ${status}`
+  const word = code ?? codes[status] ?? 'ERROR'
+  switch (shape ?? usualShape(status)) {
+    case 'error':
+      return { error: { code: word, message: text, data: null } }
+    case 'detail':
+      return { detail: [validationEntry(['body'], text)] }
+    case 'message':
+      return { message: text, code: word }
+    case 'text':
+      return message ?? 'upstream request timeout'
+  }
+}
+
+/** One entry of a 422 body. */
+export function validationEntry(
+  loc: (string | number)[],
+  msg: string,
+  input: unknown = null,
+): Record<string, unknown> {
+  return { loc, msg, type: 'value_error', input, ctx: {} }
+}
+
+function usualShape(status: number): ErrorShape {
+  if (status === 422) return 'detail'
+  return status >= 502 && status <= 504 ? 'text' : 'error'
+}
+
+/** One HTTP request that reached the sandbox, in order of arrival. */
+export interface SandboxRequest {
+  /** System wall clock, milliseconds. */
+  atMs: number
+  method: string
+  /** Without the query. */
+  path: string
+  query: Record<string, unknown>
+  /** The parsed JSON body; undefined where there is none. */
+  body: unknown
+  /** null while unanswered, and for good where the connection was cut or hangs. */
+  status: number | null
+  organization: number | null
+  tier: Tier | null
+  /** It came sooner than the limit of its tier allows. */
+  isOverLimit: boolean
+  /** What the fault that struck it does; null: none did. */
+  fault: string | null
+}
+
+export interface RequestLog {
+  readonly entries: readonly SandboxRequest[]
+  open(request: FastifyRequest): SandboxRequest
+  entryOf(request: FastifyRequest): SandboxRequest
+}
+
+export function createRequestLog(keep: number): RequestLog {
+  const entries: SandboxRequest[] = []
+  const byRequest = new WeakMap<FastifyRequest, SandboxRequest>()
+
+  function open(request: FastifyRequest): SandboxRequest {
+    const entry: SandboxRequest = {
+      atMs: systemClock.now(),
+      method: request.method,
+      path: request.url.split('?')[0] ?? request.url,
+      query: request.query as Record<string, unknown>,
+      body: undefined,
+      status: null,
+      organization: null,
+      tier: null,
+      isOverLimit: false,
+      fault: null,
+    }
+    byRequest.set(request, entry)
+    appendBounded(entries, entry, keep)
+    return entry
+  }
+
+  return { entries, open, entryOf: (request) => byRequest.get(request) ?? open(request) }
+}
+
+/** Appends, and lets the oldest go once `list` is a tenth over `keep`: memory stays bounded. */
+export function appendBounded<T>(list: T[], entry: T, keep: number): void {
+  list.push(entry)
+  if (list.length > keep * 1.1) list.splice(0, list.length - keep)
 }

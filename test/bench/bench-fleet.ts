@@ -5,7 +5,7 @@
  * measured; a missed target is only said.
  */
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import {
   measureDelays,
   measureStanding,

@@ -3,11 +3,10 @@
  * while others fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FaultInput } from '../../src/sandbox/faults.ts'
-import type { SandboxOptions } from '../../src/sandbox/options.ts'
-import { createRandom } from '../../src/sandbox/random.ts'
+import { createRandom, type SandboxOptions } from '../../src/sandbox/options.ts'
+import type { FaultInput } from '../../src/sandbox/server.ts'
 import type { Standing } from './report.ts'
-import { redisUse, webhookSink, type Daemon, type Rig, type SandboxProcess } from './rig.ts'
+import { type Daemon, redisUse, type Rig, type SandboxProcess, webhookSink } from './rig.ts'
 import type { Arrival } from './sandbox-process.ts'
 import { seriesIn, untilPolled } from './size.ts'
 

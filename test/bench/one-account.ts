@@ -1,8 +1,8 @@
 /** One account with feeds and sinks as wanted, its sandbox, and its ledger as the bench reads and fills it. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readAccounting, type Accounting } from '../../src/ledger/accounting.ts'
-import { openBook, type Book } from '../../src/ledger/book.ts'
+import { readAccounting, type Accounting } from '../../src/store/accounts.ts'
+import { openBook, type Book } from '../../src/store/account-ledger.ts'
 import { createKeys } from '../../src/redis/keys.ts'
 import { runScript } from '../../src/redis/scripts.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'

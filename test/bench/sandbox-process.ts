@@ -3,8 +3,8 @@
  * parent calls, and ends with it.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FaultInput } from '../../src/sandbox/faults.ts'
-import type { SandboxEvent } from '../../src/sandbox/history/sandbox-event.ts'
+import type { FaultInput } from '../../src/sandbox/server.ts'
+import type { SandboxEvent } from '../../src/sandbox/history/history.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 

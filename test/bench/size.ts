@@ -1,6 +1,6 @@
 /** What the built program takes where little happens: requests to Redis, memory, time to start, series, bytes. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../src/ledger/book.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
 import {
   configOfOne,
   deliveredBy,

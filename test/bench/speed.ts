@@ -1,7 +1,7 @@
 /** Events a second and CPU per event, of the built daemon and of loops that keep nothing. */
 import { Agent, request } from 'undici'
-import type { Book } from '../../src/ledger/book.ts'
-import type { WireSearchPage } from '../../src/service/wire/page.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
 import {
   apiKey,
   configOfOne,

@@ -4,7 +4,7 @@ import { Command, type Argument, type Option } from 'commander'
 import { addCommands } from '../../src/cli/commands.ts'
 import type { Context } from '../../src/cli/context.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/lib/clock.ts'
 import { code, codes, plain, sentence, table } from './markdown.ts'
 
 /** An option of so many commands stands in one table for all. */

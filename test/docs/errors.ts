@@ -1,13 +1,12 @@
 /** The reasons of every error with what to do, and what a failed send leads to. */
-import type { AuditReason } from '../../src/audit/audit-error.ts'
-import type { CommandError } from '../../src/cli/command-error.ts'
-import { adviceFor } from '../../src/cli/sink-advice.ts'
-import { spanInWords } from '../../src/cli/words.ts'
-import { effectOn, judge, type Failure } from '../../src/delivery/retry-policy.ts'
-import type { HttpReason } from '../../src/http/http-error.ts'
-import type { StoreReason } from '../../src/redis/store-error.ts'
-import type { ServiceReason } from '../../src/service/service-error.ts'
+import type { AuditReason } from '../../src/audit/pages.ts'
+import { adviceFor } from '../../src/cli/sinks-test.ts'
+import { type CommandError, spanInWords } from '../../src/cli/terminal.ts'
+import { effectOn, type Failure, judge } from '../../src/delivery/retry-policy.ts'
+import type { HttpReason } from '../../src/ops/server.ts'
+import type { StoreReason } from '../../src/redis/health.ts'
 import type { SinkReason } from '../../src/sinks/sink.ts'
+import type { ServiceReason } from '../../src/upstream/error.ts'
 import { code, codes, table } from './markdown.ts'
 
 /** Of the errors whose reasons have no advice in the program itself. A reason left out does not compile. */

@@ -1,6 +1,5 @@
 /** The tables of the metrics, from the table that exports them. */
-import type { MetricDefinition } from '../../src/runtime/metrics-kinds.ts'
-import { metricTable } from '../../src/runtime/metrics-table.ts'
+import { type MetricDefinition, metricTable } from '../../src/lib/metric-table.ts'
 import { code, codes, table } from './markdown.ts'
 
 /** What the name of a metric begins with decides where it stands; the first that fits. */

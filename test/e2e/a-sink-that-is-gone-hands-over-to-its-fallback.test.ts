@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../src/delivery/circuit.ts'
-import { readAccounting } from '../../src/ledger/accounting.ts'
+import { readAccounting } from '../../src/store/accounts.ts'
 import { createKeys } from '../../src/redis/keys.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { tocsin, aFile } from '../integration/cli/tocsin.ts'

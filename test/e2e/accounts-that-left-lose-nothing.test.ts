@@ -1,12 +1,16 @@
 /** An account leaves the configuration while its work waits: a restart, a reload, an upgrade, a renaming. */
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { App } from '../../src/app.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { noteDiscarding, removeLedger } from '../../src/ledger/accounts.ts'
-import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
+import type { App } from '../../src/daemon/daemon.ts'
+import { createLogger } from '../../src/lib/logger.ts'
 import { createKeys } from '../../src/redis/keys.ts'
-import { createLogger } from '../../src/runtime/logger.ts'
-import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
+import {
+  noteDiscarding,
+  pendingOf,
+  readAccounting,
+  removeLedger,
+} from '../../src/store/accounts.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { expectConservation, redisForTests } from '../support/ledger.ts'
 import { aReplica, until } from '../support/rehearsal.ts'

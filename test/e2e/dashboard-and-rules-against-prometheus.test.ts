@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
+import type { App } from '../../src/daemon/daemon.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { alertRules, prometheusFolder, selectorsOf } from '../support/alert-rules.ts'
 import { queriesOf, readDashboard } from '../support/dashboard.ts'

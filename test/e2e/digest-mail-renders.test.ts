@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { mailContent } from '../../src/sinks/email/mail-content.ts'
+import { mailContent } from '../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../src/sinks/sink.ts'
 import { hasChromium, inChromium, type Rendering } from '../support/chromium.ts'
 import { barsIn, extentOf, textsIn } from '../support/mail-in-page.ts'

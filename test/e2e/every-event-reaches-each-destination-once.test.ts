@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
-import { readAccounting } from '../../src/ledger/accounting.ts'
+import type { App } from '../../src/daemon/daemon.ts'
+import { readAccounting } from '../../src/store/accounts.ts'
 import type { EndMode } from '../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAccounting } from '../../src/ledger/accounting.ts'
+import { readAccounting } from '../../src/store/accounts.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
 import { startRedis } from '../support/redis.ts'

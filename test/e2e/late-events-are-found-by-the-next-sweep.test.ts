@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
-import type { SandboxEvent } from '../../src/sandbox/history/sandbox-event.ts'
+import type { App } from '../../src/daemon/daemon.ts'
+import type { SandboxEvent } from '../../src/sandbox/history/history.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { recordsOf } from '../support/feed-rig.ts'
 import { expectConservation } from '../support/ledger.ts'

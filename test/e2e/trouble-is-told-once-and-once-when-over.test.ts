@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { App } from '../../src/app.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
+import type { App } from '../../src/daemon/daemon.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startHttpServer } from '../support/http-server.ts'
 import { expectConservation, silent } from '../support/ledger.ts'

@@ -1,7 +1,7 @@
 /** The uids are gone from what the service shows: nobody can be told of the events, so everybody is told of that. */
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createLogger } from '../../src/runtime/logger.ts'
+import { createLogger } from '../../src/lib/logger.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 

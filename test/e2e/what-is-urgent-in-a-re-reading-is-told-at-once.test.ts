@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readAccounting } from '../../src/ledger/accounting.ts'
+import { readAccounting } from '../../src/store/accounts.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
 import { aReplica, until } from '../support/rehearsal.ts'

@@ -3,7 +3,7 @@
  * lost, or repeated without an explanation.
  */
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import { chaosPlans, forLong } from './chaos-plans.ts'
 import { complaintsOf, runChaos } from './rig/run-chaos.ts'
 import { sayFigures } from './rig/render-figures.ts'

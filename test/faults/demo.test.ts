@@ -5,9 +5,9 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import type { DemoState } from '../../src/cli/demo/demo-folder.ts'
+import type { DemoState } from '../../src/cli/demo/folder.ts'
 import { connectRedis } from '../../src/redis/connection.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import { silent } from '../support/ledger.ts'
 
 const root = join(import.meta.dirname, '../..')

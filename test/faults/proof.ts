@@ -6,7 +6,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import { badInputs } from '../fuzz/bad-inputs.ts'
 import { secretScan } from '../security/secret-scan.ts'
 import { chaosPlan, forLong } from './chaos-plans.ts'

@@ -3,7 +3,7 @@
  * long, and says whether memory stays flat. Exit 1 where it falls behind, or anything is unaccounted for.
  */
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import { renderSoak, runSoak, isSteady } from './rig/run-soak.ts'
 
 const { values } = parseArgs({

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import { grownFolder, seedsFolder } from './engine/corpus.ts'
 import { runTarget, type TargetReport } from './engine/run-target.ts'
 import { targets } from './targets.ts'

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { duration } from '../../src/runtime/config-fields.ts'
+import { duration } from '../../src/lib/config-fields.ts'
 import { drawMutants, type Drawn } from './engine/choose.ts'
 import { collectMutants, equivalentsFile, project } from './engine/collect.ts'
 import { learnCoverage } from './engine/coverage.ts'

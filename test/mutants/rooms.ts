@@ -8,31 +8,21 @@ import { join, matchesGlob } from 'node:path'
  */
 const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
   feeds: {
-    files: ['src/feeds/*.ts', 'src/intake/*.ts'],
-    but: ['src/feeds/*config*.ts', 'src/feeds/{lanes,lane,item-problem}.ts'],
+    files: ['src/feeds/*.ts', 'src/feed-types/*.ts', 'src/masking/*.ts'],
+    but: ['src/feeds/{lanes,lane}.ts', 'src/feed-types/*config.ts'],
   },
-  ledger: { files: ['src/ledger/*.ts', 'src/store/*.ts'], but: ['src/ledger/config.ts'] },
+  ledger: { files: ['src/store/*.ts'], but: [] },
   scripts: { files: ['src/redis/scripts/**/*.lua'], but: [] },
-  routing: {
-    files: ['src/routing/*.ts'],
-    but: ['src/routing/config.ts', 'src/routing/matcher-error.ts'],
-  },
-  delivery: {
-    files: ['src/delivery/*.ts'],
-    but: ['src/delivery/{summary-of,upgrade}.ts'],
-  },
-  digest: { files: ['src/digest/*.ts'], but: [] },
-  service: {
-    files: ['src/service/service-links.ts', 'src/service/transport/bounded-text.ts'],
-    but: [],
-  },
+  routing: { files: ['src/routing/*.ts'], but: ['src/routing/config.ts'] },
+  delivery: { files: ['src/delivery/*.ts'], but: ['src/delivery/upgrade.ts'] },
+  grouping: { files: ['src/grouping/*.ts'], but: [] },
+  upstream: { files: ['src/upstream/{links,bounded-text}.ts'], but: [] },
   secrets: {
     files: [
-      'src/runtime/sealed-secret.ts',
-      'src/events/mask-secret.ts',
+      'src/lib/sealed-secret.ts',
       'src/sinks/address-guard.ts',
       'src/sinks/webhook/signature.ts',
-      'src/messages/{defang,clean-text,inert-line}.ts',
+      'src/messages/sanitize.ts',
     ],
     but: [],
   },

@@ -4,199 +4,95 @@ import { describe, expect, test } from 'vitest'
 
 const source = join(import.meta.dirname, '../../src')
 
-/** Who may import whom: the folders of `src/` a folder's files may name. Itself always; `*`: all. */
-const mayImport: Record<string, string[]> = {
-  runtime: [],
-  events: [],
-  redis: ['runtime'],
-  'redis/embedded': ['redis', 'runtime'],
-  service: ['service/*', 'runtime', 'redis'],
-  'service/wire': [],
-  'service/operations': [
-    'service',
-    'service/wire',
-    'service/transport',
-    'service/pacing',
-    'redis',
-    'runtime',
+/**
+ * Who may import whom, from the top of the house to the bottom: a room is a folder of `src/` with the folders in
+ * it, or a file. A row names rooms, or single files of them, that stand below it, so that no arrow runs back up.
+ * Itself always; `*`: all.
+ */
+const mayImport: readonly (readonly [room: string, others: readonly string[]])[] = [
+  ['main.ts', ['cli']],
+  ['cli', ['*']],
+  ['daemon', ['*']],
+  [
+    'config',
+    [
+      'self-alerts',
+      'ops',
+      'sinks',
+      'sinks/email/config.ts',
+      'sinks/slack/config.ts',
+      'sinks/webhook/config.ts',
+      'feeds',
+      'feed-types',
+      'messages',
+      'routing',
+      'store',
+      'upstream',
+      'redis',
+      'event.ts',
+      'lib',
+    ],
   ],
-  'service/transport': ['service', 'runtime'],
-  'service/pacing': ['service', 'runtime', 'redis'],
-  'service/tokens': ['service', 'service/transport', 'runtime', 'redis'],
-  messages: ['events', 'runtime/time-zone.ts'],
-  routing: ['events', 'runtime'],
-  store: ['redis', 'runtime'],
-  ledger: ['store', 'events', 'redis', 'runtime'],
-  proof: ['store', 'ledger', 'digest/seal.ts', 'redis', 'runtime'],
-  notices: ['ledger', 'intake', 'events', 'redis', 'runtime'],
-  digest: ['ledger', 'messages', 'events', 'redis', 'runtime'],
-  intake: ['ledger', 'events', 'redis', 'runtime'],
-  audit: ['feeds', 'intake', 'ledger', 'service', 'service/pacing', 'redis', 'runtime'],
-  feeds: [
-    'service',
-    'service/wire',
-    'service/operations',
-    'service/pacing',
-    'intake',
-    'ledger',
-    'events',
-    'redis',
-    'runtime',
+  ['audit', ['feeds', 'grouping', 'feed-types', 'store', 'upstream', 'redis', 'lib']],
+  ['self-alerts', ['store', 'redis', 'event.ts', 'lib']],
+  ['ops', ['store', 'lib']],
+  [
+    'delivery',
+    ['sinks', 'grouping', 'messages', 'masking', 'store', 'upstream', 'redis', 'event.ts', 'lib'],
   ],
-  'sinks/slack': ['sinks', 'messages', 'events', 'runtime'],
-  'sinks/email': ['sinks', 'messages', 'events', 'runtime'],
-  'sinks/webhook': ['sinks', 'messages', 'events', 'runtime'],
-  sinks: ['events', 'messages', 'runtime'],
-  delivery: [
-    'delivery/relief',
-    'sinks',
-    'digest',
-    'messages',
-    'ledger',
-    'store/first-look.ts',
-    'events',
-    'redis',
-    'runtime',
-  ],
-  'delivery/relief': ['delivery', 'digest', 'store', 'ledger', 'events', 'runtime'],
-  http: ['runtime'],
-  ops: ['ledger', 'runtime'],
-  sandbox: ['sandbox/*', 'runtime'],
-  'sandbox/api': [
-    'sandbox',
-    'sandbox/history',
-    'sandbox/credentials',
-    'sandbox/monitoring',
-    'sandbox/reports',
-    'sandbox/search',
-    'sandbox/state',
-    'sandbox/tenants',
-    'service/wire',
-    'runtime',
-  ],
-  'sandbox/reports': ['sandbox', 'sandbox/api', 'sandbox/history', 'sandbox/state', 'service/wire'],
-  'sandbox/tenants': ['sandbox', 'sandbox/api', 'sandbox/state', 'service/wire'],
-  'sandbox/state': ['sandbox/history', 'sandbox/credentials', 'runtime'],
-  'sandbox/credentials': [
-    'sandbox',
-    'sandbox/api',
-    'sandbox/history',
-    'sandbox/state/keepable.ts',
-    'service/wire',
-    'runtime',
-  ],
-  'sandbox/history': ['sandbox', 'runtime'],
-  'sandbox/catchers': ['sandbox', 'runtime'],
-  'sandbox/matching': ['sandbox/monitoring', 'sandbox/api', 'sandbox/search', 'sandbox/history'],
-  'sandbox/search': [
-    'sandbox',
-    'sandbox/api',
-    'sandbox/history',
-    'sandbox/legacy',
-    'sandbox/matching',
-    'service/wire',
-  ],
-  'sandbox/legacy': [
-    'sandbox',
-    'sandbox/api',
-    'sandbox/history',
-    'sandbox/matching',
-    'sandbox/search',
-    'service/wire',
-    'runtime',
-  ],
-  'sandbox/monitoring': [
-    'sandbox',
-    'sandbox/api',
-    'sandbox/history',
-    'sandbox/matching',
-    'sandbox/search',
-    'service/wire',
-  ],
-  config: [
-    'events',
-    'runtime',
-    '*/config.ts',
-    'feeds/feed-config-parts.ts',
-    'feeds/next-feed.ts',
-    'feeds/rescan-plan.ts',
-    'service/pacing/organizations.ts',
-    'routing/matcher.ts',
-    'routing/silences.ts',
-    'routing/inhibition.ts',
-    'routing/time-intervals.ts',
-    'service/service-links.ts',
-    'messages/families.ts',
-    'sinks/*/config.ts',
-    'sinks/relief-config.ts',
-  ],
-  cli: ['*'],
-  'cli/query': ['*'],
-  'cli/query/assets': ['*'],
-  'cli/query/credentials': ['*'],
-  'cli/query/events': ['*'],
-  'cli/query/policies': ['*'],
-  'cli/query/reports': ['*'],
-  'cli/monitoring': ['*'],
-  'cli/demo': ['*'],
-  'app.ts': ['*'],
-  app: ['*'],
-  'main.ts': ['cli', 'runtime'],
-}
+  ['sinks/email', ['sinks', 'messages', 'lib']],
+  ['sinks/slack', ['sinks', 'messages', 'lib']],
+  ['sinks/webhook', ['sinks', 'messages', 'lib']],
+  ['sinks', ['messages', 'event.ts', 'lib']],
+  ['grouping', ['messages', 'store', 'redis', 'event.ts', 'lib']],
+  ['feeds', ['feed-types', 'masking', 'store', 'upstream', 'redis', 'event.ts', 'lib']],
+  ['feed-types', ['masking', 'store', 'upstream', 'event.ts', 'lib']],
+  ['messages', ['masking', 'event.ts', 'lib']],
+  ['masking', ['event.ts']],
+  ['routing', ['event.ts', 'lib']],
+  ['store', ['redis', 'event.ts', 'lib']],
+  ['sandbox', ['upstream/resources', 'lib']],
+  ['upstream', ['redis', 'lib']],
+  ['redis', ['lib']],
+  ['event.ts', []],
+  ['lib', []],
+]
 
-/** One door per dependency: only these folders (or files) may name the package or the global. */
+/** One door per dependency: only these rooms may name the package or the global. */
 const doorTo: Record<string, string[]> = {
   bullmq: ['delivery', 'feeds'],
   ioredis: ['redis'],
-  undici: ['service/transport', 'sinks/webhook', 'sinks/slack'],
+  undici: ['upstream', 'sinks/webhook', 'sinks/slack'],
   nodemailer: ['sinks/email'],
   '@slack/webhook': ['sinks/slack'],
-  'smtp-server': ['sandbox/catchers'],
-  fastify: [
-    'http',
-    'sandbox',
-    'sandbox/api',
-    'sandbox/catchers',
-    'sandbox/credentials',
-    'sandbox/monitoring',
-    'sandbox/reports',
-    'sandbox/tenants',
-    'sandbox/search',
-    'sandbox/legacy',
-  ],
+  'smtp-server': ['sandbox'],
+  fastify: ['ops', 'sandbox'],
   yaml: ['config'],
-  commander: [
-    'cli',
-    'cli/query',
-    'cli/query/assets',
-    'cli/query/credentials',
-    'cli/query/events',
-    'cli/query/policies',
-    'cli/query/reports',
-    'cli/monitoring',
-    'cli/demo',
-  ],
-  pino: ['runtime'],
-  'pino-pretty': ['runtime'],
-  'prom-client': ['runtime'],
+  commander: ['cli'],
+  pino: ['lib'],
+  'pino-pretty': ['lib'],
+  'prom-client': ['lib'],
   re2js: ['routing'],
-  croner: ['runtime'],
-  'node:child_process': ['redis/embedded'],
+  croner: ['lib'],
+  'node:child_process': ['redis'],
 }
 
 const globalDoors: [RegExp, string[]][] = [
   [/\bprocess\.env\b/, ['config']],
-  [/\bDate\.now\(|\bsetTimeout\(|\bsetInterval\(/, ['runtime']],
+  [/\bDate\.now\(|\bsetTimeout\(|\bsetInterval\(/, ['lib']],
   [/\bprocess\.(exit|on|once|exitCode)\b/, ['main.ts']],
 ]
 
+const rooms = mayImport.map(([room]) => room)
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => ({ file: normalize(file), text: readFileSync(join(source, file), 'utf8') }))
 
-function folderOf(file: string): string {
-  const folder = dirname(file)
-  return folder === '.' ? file : folder
+/** The row that speaks of a file: the longest that begins its path. */
+function roomOf(file: string): string | undefined {
+  return rooms
+    .filter((room) => file === room || file.startsWith(`${room}/`))
+    .toSorted((left, right) => right.length - left.length)[0]
 }
 
 function importsOf(text: string): string[] {
@@ -205,48 +101,68 @@ function importsOf(text: string): string[] {
   )
 }
 
-function fits(target: string, pattern: string): boolean {
-  if (pattern === '*') return true
-  if (!pattern.includes('.ts'))
-    return new RegExp(`^${pattern.replace('*', '[^/]+')}$`).test(folderOf(target))
-  return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '[^/]+')}$`).test(target)
-}
-
 const imports = files.flatMap(({ file, text }) =>
   importsOf(text).map((specifier) => ({ file, specifier })),
 )
+const arrows = imports
+  .filter(({ specifier }) => specifier.startsWith('.'))
+  .map(({ file, specifier }) => ({
+    file,
+    target: relative(source, join(source, dirname(file), specifier)),
+  }))
 
-test('the tables speak of every folder, and of no other', () => {
-  const folders = new Set(files.map(({ file }) => folderOf(file)))
-  expect(Object.keys(mayImport).toSorted()).toEqual([...folders].toSorted())
+function fits(target: string, other: string): boolean {
+  return other === '*' || target === other || target.startsWith(`${other}/`)
+}
+
+test('every file is in a room, and every room has files', () => {
+  expect(files.filter(({ file }) => roomOf(file) === undefined)).toEqual([])
+  expect(rooms.filter((room) => !files.some(({ file }) => roomOf(file) === room))).toEqual([])
 })
 
-test('every import stays within the row of its folder', () => {
-  const breaches = imports
-    .filter(({ specifier }) => specifier.startsWith('.'))
-    .map(({ file, specifier }) => ({
-      file,
-      target: relative(source, join(source, dirname(file), specifier)),
-    }))
-    .filter(({ file, target }) => folderOf(target) !== folderOf(file))
-    .filter(({ file, target }) => {
-      const row = mayImport[folderOf(file)] ?? []
-      return !row.some((pattern) => fits(target, pattern))
-    })
+test('a row names what stands below it', () => {
+  const back = mayImport.flatMap(([room, others], at) =>
+    others
+      .filter((other) => other !== '*' && rooms.indexOf(roomOf(other) ?? '') <= at)
+      .map((other) => `${room} -> ${other}`),
+  )
+  expect(back).toEqual([])
+})
+
+test('every import stays within the row of its room', () => {
+  const breaches = arrows.filter(({ file, target }) => {
+    const [from, to] = [roomOf(file), roomOf(target)]
+    const row = mayImport.find(([room]) => room === from)?.[1] ?? []
+    return from !== to && !row.some((other) => fits(target, other))
+  })
   expect(breaches).toEqual([])
+})
+
+test('no file needs itself by way of others, types included', () => {
+  const next = Map.groupBy(arrows, ({ file }) => file)
+  const settled = new Set<string>()
+  const cycles: string[] = []
+  function walk(file: string, path: readonly string[]): void {
+    if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' -> '))
+    if (path.includes(file) || settled.has(file)) return
+    for (const { target } of next.get(file) ?? []) walk(target, [...path, file])
+    settled.add(file)
+  }
+  for (const { file } of files) walk(file, [])
+  expect(cycles).toEqual([])
 })
 
 describe('one door per dependency', () => {
   test.each(Object.entries(doorTo))('%s is named only by %s', (name, doors) => {
     const breaches = imports
       .filter(({ specifier }) => specifier === name || specifier.startsWith(`${name}/`))
-      .filter(({ file }) => !doors.includes(folderOf(file)))
+      .filter(({ file }) => !doors.includes(roomOf(file) ?? ''))
     expect(breaches).toEqual([])
   })
 
   test.each(globalDoors)('%s stands only in %s', (pattern, doors) => {
     const breaches = files.filter(
-      ({ file, text }) => pattern.test(text) && !doors.includes(folderOf(file)),
+      ({ file, text }) => pattern.test(text) && !doors.includes(roomOf(file) ?? ''),
     )
     expect(breaches.map(({ file }) => file)).toEqual([])
   })

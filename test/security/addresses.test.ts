@@ -1,9 +1,9 @@
 /** No sink is pointed at an address that is not public, however the address is written. */
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { createLogger } from '../../src/runtime/logger.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import { nonPublicClass, refuseLiteral } from '../../src/sinks/address-guard.ts'
 import { SinkError, type Sink } from '../../src/sinks/sink.ts'
 import { createSlackSink } from '../../src/sinks/slack/slack-sink.ts'

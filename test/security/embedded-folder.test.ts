@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holdRedis } from '../../src/redis/embedded/embedded-redis.ts'
+import { holdRedis } from '../../src/redis/embedded-redis.ts'
 import { silent } from '../support/ledger.ts'
 
 const strangers: [string, (home: string) => void, RegExp][] = [

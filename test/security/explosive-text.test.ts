@@ -3,25 +3,23 @@
  * meanwhile the whole daemon stands still.
  */
 import { expect, test } from 'vitest'
-import { plainText } from '../../src/cli/query/reports/plain-text.ts'
-import { revealed } from '../../src/cli/query/revealed.ts'
-import { canonicalJson } from '../../src/feeds/canonical-json.ts'
+import { revealed } from '../../src/cli/api/listing.ts'
+import { plainText } from '../../src/cli/api/reports.ts'
+import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
   maskDetail,
   maskIdentity,
   maskTag,
   maskText,
   withoutMarks,
-} from '../../src/feeds/masking.ts'
-import { treatmentOf } from '../../src/feeds/secret-names.ts'
-import { cleanBlock, cleanLine } from '../../src/messages/clean-text.ts'
+} from '../../src/masking/masking.ts'
+import { treatmentOf } from '../../src/masking/secret-names.ts'
 import { csvLine } from '../../src/messages/csv.ts'
-import { defang, refang } from '../../src/messages/defang.ts'
-import { escapeHtml } from '../../src/sinks/email/escape-html.ts'
-import { mrkdwnText } from '../../src/sinks/slack/slack-text.ts'
-import { parseTimestamp } from '../../src/service/timestamps.ts'
-import { parseErrorBody } from '../../src/service/transport/error-body.ts'
-import { scrub } from '../../src/service/transport/scrub.ts'
+import { cleanBlock, cleanLine, defang, refang } from '../../src/messages/sanitize.ts'
+import { escapeHtml } from '../../src/sinks/email/mail-html.ts'
+import { mrkdwnText } from '../../src/sinks/slack/slack-message.ts'
+import { parseErrorBody, scrub } from '../../src/upstream/failures.ts'
+import { parseTimestamp } from '../../src/upstream/timestamps.ts'
 
 const length = 20_000
 /** Of the processor. A reader that needs more is given four times as much text. */

@@ -12,13 +12,13 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { sandboxConfig } from '../../src/cli/sandbox-config.ts'
-import { formatMistake } from '../../src/config/config-error.ts'
+import { sandboxConfig } from '../../src/cli/sandbox.ts'
+import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { secretKeys } from '../../src/config/secret-warnings.ts'
-import { exposureOfFile } from '../../src/runtime/private-folder.ts'
-import { weakness } from '../../src/runtime/weak-secret.ts'
+import { exposureOfFile } from '../../src/lib/private-files.ts'
+import { weakness } from '../../src/lib/secret.ts'
 import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))

@@ -1,8 +1,8 @@
 /** A log line is one line, and no terminal acts upon what others wrote into it. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createLogger, prettyLines } from '../../src/runtime/logger.ts'
-import { ServiceError } from '../../src/service/service-error.ts'
+import { createLogger, prettyLines } from '../../src/lib/logger.ts'
+import { ServiceError } from '../../src/upstream/error.ts'
 import { actedUpon, hostileWords } from './hostile-words.ts'
 
 type Say = (logger: ReturnType<typeof createLogger>, words: string) => void

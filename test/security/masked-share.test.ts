@@ -1,6 +1,6 @@
 /** How much of what leaks show is masked, and how much that is no secret is left alone. */
 import { describe, expect, test } from 'vitest'
-import { maskText } from '../../src/feeds/masking.ts'
+import { maskText } from '../../src/masking/masking.ts'
 import {
   harmlessTexts,
   heldOutHarmless,

@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { reportError } from '../../src/cli/report-error.ts'
+import { reportError } from '../../src/cli/program.ts'
 import { createTerminal } from '../../src/cli/terminal.ts'
 import { aServiceScene, type ServiceScene } from '../integration/cli/service-scene.ts'
 import { aSocScene } from '../integration/cli/soc-scene.ts'

@@ -1,9 +1,8 @@
 /** The alert rules and their cases as the files say them, and what an expression of PromQL names. */
-import { readFileSync, readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import type { MetricDefinition } from '../../src/runtime/metrics-kinds.ts'
-import { metricTable } from '../../src/runtime/metrics-table.ts'
+import { type MetricDefinition, metricTable } from '../../src/lib/metric-table.ts'
 
 export const prometheusFolder = join(import.meta.dirname, '../../deploy/prometheus')
 

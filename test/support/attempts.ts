@@ -1,5 +1,5 @@
 /** Claims as tests of the ledger need them: of one piece of work, due or not, whoever holds it. */
-import type { Book } from '../../src/ledger/book.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
 import {
   advanceClaims,
   claimDue,

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryMember, Sink } from '../../src/sinks/sink.ts'
-import { createServiceLink } from '../../src/service/service-links.ts'
+import { createServiceLink } from '../../src/upstream/links.ts'
 import { aThreatEvent } from './events.ts'
 
 const serviceLink = createServiceLink([

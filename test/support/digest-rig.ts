@@ -1,9 +1,9 @@
 /** A mail sink with a digest every morning, over one account or several, on a real Redis. */
-import type { SinkDigest } from '../../src/digest/placement.ts'
-import type { ThreatEvent } from '../../src/events/threat-event.ts'
-import type { Book } from '../../src/ledger/book.ts'
+import type { SinkDigest } from '../../src/grouping/placement.ts'
+import type { ThreatEvent } from '../../src/event.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
 import type { Keys } from '../../src/redis/keys.ts'
-import { createSchedule } from '../../src/runtime/cron-schedule.ts'
+import { createSchedule } from '../../src/lib/cron-schedule.ts'
 import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './gathering.ts'
 import { takeIn, type RedisForTests } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'

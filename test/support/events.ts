@@ -1,4 +1,4 @@
-import type { ThreatEvent } from '../../src/events/threat-event.ts'
+import type { ThreatEvent } from '../../src/event.ts'
 
 /** A plausible event; say only what the test is about. */
 export function aThreatEvent(overrides: Partial<ThreatEvent> = {}): ThreatEvent {

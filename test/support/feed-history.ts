@@ -1,20 +1,20 @@
 /** What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time. */
-import type { Walk } from '../../src/ledger/feed-state.ts'
-import { openFeed } from '../../src/ledger/feed-state.ts'
-import { createPoller, type Poller, type PollOutcome } from '../../src/feeds/poller.ts'
-import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
-import { readsAll } from '../../src/feeds/walk.ts'
-import type { Book } from '../../src/ledger/book.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { createMetrics } from '../../src/runtime/metrics.ts'
-import type { ServiceClient } from '../../src/service/client.ts'
-import { ServiceError } from '../../src/service/service-error.ts'
+import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
+import type { PollOutcome } from '../../src/feeds/poll-turn.ts'
+import { createPoller, type Poller } from '../../src/feeds/poller.ts'
+import { readsAll } from '../../src/feeds/scan.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import { openFeed, type Walk } from '../../src/store/feed-state.ts'
+import type { ServiceClient } from '../../src/upstream/client.ts'
+import { ServiceError } from '../../src/upstream/error.ts'
 import { silent } from './ledger.ts'
 import {
   createScriptedService,
-  scriptedOperations,
   type Habits,
   type ScriptedItem,
+  scriptedOperations,
   type ScriptedService,
 } from './scripted-service.ts'
 

@@ -1,25 +1,21 @@
 /** A poller on a real ledger that reads the sandbox over HTTP, driven one turn at a time. */
-import { createSecretBox } from '../../src/runtime/sealed-secret.ts'
+import { createSecretBox } from '../../src/lib/sealed-secret.ts'
 import { expect } from 'vitest'
-import type { PolledFeed } from '../../src/feeds/polled-feed.ts'
-import {
-  createPoller,
-  type PollerOptions,
-  type PollOutcome,
-  type TurnAsked,
-} from '../../src/feeds/poller.ts'
-import type { Book } from '../../src/ledger/book.ts'
-import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import type { Logger } from '../../src/runtime/logger.ts'
-import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
+import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
+import { createPoller } from '../../src/feeds/poller.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import { scanRecords, type LedgerRecord } from '../../src/store/records.ts'
+import { systemClock, type Clock } from '../../src/lib/clock.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
-import type { SandboxRequest } from '../../src/sandbox/request-log.ts'
+import type { SandboxRequest } from '../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { noteQuota, readQuota, type QuotaReading } from '../../src/service/quota.ts'
+import { noteQuota, readQuota, type QuotaReading } from '../../src/upstream/rate-limits.ts'
 import { silent, type RedisForTests } from './ledger.ts'
 import { anAccount, startReplica, type Replica } from './replica.ts'
+import type { PollerOptions, PollOutcome, TurnAsked } from '../../src/feeds/poll-turn.ts'
 
 export interface FeedRig {
   sandbox: Sandbox

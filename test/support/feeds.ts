@@ -9,9 +9,9 @@ import type {
   ReportsFeedConfig,
   TenantCredentialsFeedConfig,
   TenantEventsFeedConfig,
-} from '../../src/feeds/config.ts'
-import type { Polled } from '../../src/feeds/polled-feed.ts'
-import type { FeedState, ScanState } from '../../src/ledger/feed-state.ts'
+} from '../../src/feed-types/config.ts'
+import type { Polled } from '../../src/feed-types/feed-type.ts'
+import type { FeedState, ScanState } from '../../src/store/feed-state.ts'
 
 const common: FeedCommon & { scope: string; everyMs: number } = {
   name: 'brand',

@@ -1,21 +1,20 @@
 /** A book on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
 import { afterAll, beforeAll } from 'vitest'
-import { acceptPage, type Accepted, type Page, type RoutedEvent } from '../../src/intake/intake.ts'
-import { openBook, type Book } from '../../src/ledger/book.ts'
-import {
-  readAccounting,
-  scanPending,
-  type Accounting,
-  type SinkAccount,
-} from '../../src/ledger/accounting.ts'
-import { openFeed } from '../../src/ledger/feed-state.ts'
+import { type BookProof, proveLedger } from '../../src/audit/ledger-check.ts'
+import type { ThreatEvent } from '../../src/event.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
-import type { BookProof } from '../../src/proof/ledger-proof.ts'
-import { proveLedger } from '../../src/proof/prove-ledger.ts'
-import { createLogger } from '../../src/runtime/logger.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
-import type { ThreatEvent } from '../../src/events/threat-event.ts'
+import { type Book, openBook } from '../../src/store/account-ledger.ts'
+import {
+  type Accounting,
+  readAccounting,
+  scanPending,
+  type SinkAccount,
+} from '../../src/store/accounts.ts'
+import { openFeed } from '../../src/store/feed-state.ts'
+import { type Accepted, acceptPage, type Page, type RoutedEvent } from '../../src/store/intake.ts'
 import { aThreatEvent } from './events.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 

@@ -1,4 +1,4 @@
-import type { Span } from '../../src/feeds/secret-shapes.ts'
+import type { Span } from '../../src/masking/secret-shapes.ts'
 
 /** The text, any ⟦ and ⟧ in it taken off and set anew around what `find` finds. */
 export function markSpans(find: (text: string) => readonly Span[], marked: string): string {

@@ -1,12 +1,11 @@
 /** Replicas that watch over one ledger on a real Redis, driven look by look with a clock to set. */
-import type { Snapshot } from '../../src/notices/conditions.ts'
-import { createNotices, type Notices } from '../../src/notices/notices.ts'
-import { createTeller, type Tell } from '../../src/notices/teller.ts'
-import { createTold } from '../../src/notices/told.ts'
-import { scanRecords, type LedgerRecord } from '../../src/ledger/records.ts'
-import type { Book } from '../../src/ledger/book.ts'
+import type { Clock } from '../../src/lib/clock.ts'
 import type { Keys } from '../../src/redis/keys.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
+import type { Snapshot } from '../../src/self-alerts/conditions.ts'
+import { createTeller, type Tell } from '../../src/self-alerts/publisher.ts'
+import { createNotices, createTold, type Notices } from '../../src/self-alerts/self-alerts.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import { type LedgerRecord, scanRecords } from '../../src/store/records.ts'
 import { silent } from './ledger.ts'
 
 export interface NoticesRig {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { RedisConfig } from '../../src/redis/config.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import { endServer, freePort, launchServer } from './redis.ts'
 import { until } from './rehearsal.ts'
 

@@ -1,11 +1,10 @@
 /** Any number of replicas of the whole daemon in this process, and what a rehearsal waits for. */
-import { createApp, type App } from '../../src/app.ts'
-import { parseConfig, type LoadedConfig } from '../../src/config/load.ts'
-import type { FeedConfig } from '../../src/feeds/config.ts'
-import { pendingOf, readAccounting } from '../../src/ledger/accounting.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import type { Logger } from '../../src/runtime/logger.ts'
-import { defaultTimings, type Timings } from '../../src/runtime/timings.ts'
+import { type LoadedConfig, parseConfig } from '../../src/config/load.ts'
+import { type App, createApp } from '../../src/daemon/daemon.ts'
+import type { FeedConfig } from '../../src/feed-types/config.ts'
+import { type Clock, defaultTimings, systemClock, type Timings } from '../../src/lib/clock.ts'
+import type { Logger } from '../../src/lib/logger.ts'
+import { pendingOf, readAccounting } from '../../src/store/accounts.ts'
 import { silent } from './ledger.ts'
 
 /**

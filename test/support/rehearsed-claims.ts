@@ -8,9 +8,9 @@ import {
   type Message,
   type Outcome,
 } from '../../src/delivery/claims.ts'
-import { severityRank } from '../../src/events/severity.ts'
-import type { Book } from '../../src/ledger/book.ts'
-import { readItems } from '../../src/ledger/records.ts'
+import { severityRank } from '../../src/event.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import { readItems } from '../../src/store/records.ts'
 import { beginAttempt, makeDue, settleAttempt } from './attempts.ts'
 
 /** Longer than any run. */

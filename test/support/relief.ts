@@ -1,22 +1,25 @@
 /** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
-import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
-import { createDiverter, type Diverter } from '../../src/delivery/relief/diverter.ts'
-import { createRelief } from '../../src/delivery/relief/relief.ts'
-import type { ReliefSink } from '../../src/delivery/relief/relief-sink.ts'
-import { createWake } from '../../src/delivery/relief/wake.ts'
-import { fallbackPlace, keptPlace } from '../../src/digest/placement.ts'
-import type { Book } from '../../src/ledger/book.ts'
-import { overdueRefs } from '../../src/ledger/due.ts'
+import { type Circuit, createCircuit } from '../../src/delivery/circuit.ts'
+import { createRelief } from '../../src/delivery/failover.ts'
+import {
+  createDiverter,
+  createWake,
+  type Diverter,
+  type ReliefSink,
+} from '../../src/delivery/reroute.ts'
+import { fallbackPlace, keptPlace } from '../../src/grouping/placement.ts'
+import { createMetrics } from '../../src/lib/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
-import { createMetrics } from '../../src/runtime/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
+import type { Book } from '../../src/store/account-ledger.ts'
+import { overdueRefs } from '../../src/store/pending-items.ts'
 import {
   aGatheringRig,
   clockToSet,
   type GatheringRig,
   type GatheringRigOptions,
 } from './gathering.ts'
-import { silent, type RedisForTests } from './ledger.ts'
+import { type RedisForTests, silent } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 
 export interface ReliefRig extends GatheringRig {

@@ -1,23 +1,22 @@
 /** A service scripted over real HTTP, and replicas of the client: each with its own Redis connection. */
+import { type Clock, systemClock } from '../../src/lib/clock.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { createLogger } from '../../src/runtime/logger.ts'
-import { secretFromText } from '../../src/runtime/secret.ts'
 import {
   createServiceClient,
   type ServiceClient,
   type ServiceClientOptions,
-} from '../../src/service/client.ts'
-import type { AccountConfig } from '../../src/service/config.ts'
+} from '../../src/upstream/client.ts'
+import type { AccountConfig } from '../../src/upstream/config.ts'
 import {
   createOrganizations,
   type Lane,
   type Organizations,
-} from '../../src/service/pacing/organizations.ts'
-import { createTierLimiter } from '../../src/service/pacing/tier-limiter.ts'
-import { createTransport, type TransportLimits } from '../../src/service/transport/transport.ts'
-import { createTurns, type Turns } from '../../src/service/pacing/turns.ts'
+} from '../../src/upstream/organizations.ts'
+import { createTierLimiter, createTurns, type Turns } from '../../src/upstream/rate-limits.ts'
+import { createTransport, type TransportLimits } from '../../src/upstream/transport.ts'
 import type { HttpServer, ReceivedRequest, ScriptedAnswer } from './http-server.ts'
 
 export const testKey = 'fw_k3y-of-the-test'

@@ -1,7 +1,7 @@
 /** Routing trees and events to route, of which a test says only what it is about. */
 import type { RouteConfig } from '../../src/routing/config.ts'
 import { parseMatcher } from '../../src/routing/matcher.ts'
-import type { RoutableEvent } from '../../src/routing/routable-event.ts'
+import type { RoutableEvent } from '../../src/routing/router.ts'
 import { aThreatEvent } from './events.ts'
 
 /** A route as a test writes it: matchers as texts. */

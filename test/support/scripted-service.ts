@@ -2,11 +2,11 @@
  * The service of one feed as a script: every habit that its paging has or may have, decided by a seed,
  * so that a failing history can be told again. It stands where a ServiceClient stands.
  */
-import type { ServiceClient } from '../../src/service/client.ts'
-import type { Turn } from '../../src/service/pacing/pick-next.ts'
-import { ServiceError } from '../../src/service/service-error.ts'
-import type { GroupSearchBody } from '../../src/service/wire/events.ts'
-import type { WireSearchPage } from '../../src/service/wire/page.ts'
+import type { ServiceClient } from '../../src/upstream/client.ts'
+import type { Turn } from '../../src/upstream/rate-limits.ts'
+import { ServiceError } from '../../src/upstream/error.ts'
+import type { GroupSearchBody } from '../../src/upstream/resources/events.ts'
+import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
 
 /** What of the client is scripted. */
 export const scriptedOperations = [

@@ -1,8 +1,13 @@
 /** Deliveries of several events, as the collecting parts hand them to sinks. */
 import { sampleEvents } from '../../src/messages/samples.ts'
-import { perDay, summarise, type SummaryAbout } from '../../src/messages/summarise.ts'
-import type { DigestFacts, Summary } from '../../src/messages/summary.ts'
-import { zonedTime } from '../../src/messages/zoned-time.ts'
+import { zonedTime } from '../../src/messages/summary-message.ts'
+import {
+  type DigestFacts,
+  perDay,
+  summarise,
+  type Summary,
+  type SummaryAbout,
+} from '../../src/messages/summary.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'

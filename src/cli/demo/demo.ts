@@ -1,21 +1,17 @@
 import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { styleText } from 'node:util'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import type { Environment } from '../../config/environment.ts'
-import { duration, rate } from '../../runtime/config-fields.ts'
-import { systemClock } from '../../runtime/clock.ts'
-import { createLogger, type Logger } from '../../runtime/logger.ts'
+import type { Environment } from '../../config/config.ts'
+import { type Clock, systemClock } from '../../lib/clock.ts'
+import { duration, rate } from '../../lib/config-fields.ts'
+import { createLogger, type Logger } from '../../lib/logger.ts'
 import type { Context } from '../context.ts'
-import { accountingLine, messagesLine, type DemoFigures } from './demo-account.ts'
-import type { Arrival } from './demo-arrival.ts'
-import { endRun, refreshMs } from './demo-end.ts'
-import { openDemoFolder, type DemoFolder } from './demo-folder.ts'
-import { createDemoJson, createDemoLines } from './demo-lines.ts'
-import { createDemoScreen } from './demo-screen.ts'
-import { raiseStage, type DemoStage } from './demo-stage.ts'
-import type { DemoView } from './demo-view.ts'
-import type { Style } from '../terminal.ts'
-import { spanInWords } from '../words.ts'
+import { counted, spanInWords, type Style } from '../terminal.ts'
+import { accountingLine, type DemoFigures, messagesLine } from './account.ts'
+import { type Arrival, clockTime, type DemoReading, type DemoView, sumOf } from './evidence.ts'
+import { type DemoFolder, digestSink, openDemoFolder } from './folder.ts'
+import { createDemoScreen } from './screen.ts'
+import { type DemoStage, raiseStage } from './stage.ts'
 
 interface DemoOptions {
   /** How long it runs before it ends by itself, ms; undefined: until it is asked to stop. */
@@ -190,5 +186,106 @@ function openLog(path: string): { logger: Logger; close(): void } {
       isOpen = false
       closeSync(file)
     },
+  }
+}
+
+/**
+ * The end of a demo, in order: what arrived is fetched, then nothing more is polled, groups go out when
+ * their time comes and the digest, if it has anything to tell, once nothing else is on its way to its
+ * reader. What is not out in time
+ * stays pending and goes out in the next run.
+ */
+
+/** How often the view is renewed, ms. */
+export const refreshMs = 200
+
+/** Nothing new arrives any more at the service. */
+export async function endRun(
+  stage: Pick<DemoStage, 'read' | 'hasRead' | 'pausePolling' | 'endDigest'>,
+  view: Pick<DemoView, 'update'>,
+  patienceMs: number,
+): Promise<void> {
+  const beganMs = systemClock.now()
+  const elapsedMs = createStopwatch()
+
+  /** The reading of which `isReached` is true; undefined: none was within so many ms of the end's begin. */
+  async function within(
+    atMostMs: number,
+    isReached: (now: Reading) => boolean,
+  ): Promise<Reading | undefined> {
+    for (;;) {
+      const reading = await stage.read()
+      const left = sumOf(reading.sinks, ({ collected, pending }) => collected + pending)
+      view.update({ stage: `ends; ${counted(left, 'item')} left to deliver`, ...reading })
+      if (isReached(reading)) return reading
+      if (elapsedMs() > atMostMs) return undefined
+      await systemClock.sleep(refreshMs)
+    }
+  }
+
+  await within(patienceMs / 2, (reading) => stage.hasRead(reading, beganMs))
+  await stage.pausePolling()
+  const ready = await within(patienceMs, ({ sinks }) =>
+    sinks.every(({ name, pending }) => name !== digestSink || pending === 0),
+  )
+  const hasDigest = ready?.sinks.some(({ name, collected }) => name === digestSink && collected > 0)
+  if (hasDigest === true) await stage.endDigest()
+  await within(patienceMs, ({ sinks }) =>
+    sinks.every(({ collected, pending }) => collected + pending === 0),
+  )
+}
+
+function createStopwatch(): () => number {
+  const startMs = systemClock.monotonic()
+  return () => systemClock.monotonic() - startMs
+}
+
+type Reading = Omit<DemoReading, 'stage'>
+
+type Print = (line: string) => void
+
+/** What comes beyond it within a second is counted instead. */
+const linesPerSecond = 5
+
+/** A line for each arrival, as many as a reader or a build log can bear. */
+export function createDemoLines({ print, clock }: { print: Print; clock: Clock }): DemoView {
+  let sinceMs = -Infinity
+  let printed = 0
+  let unsaid = 0
+
+  function sayRest(): void {
+    if (unsaid > 0) print(`… and ${unsaid} more`)
+    unsaid = 0
+  }
+
+  function renew(): void {
+    if (clock.monotonic() - sinceMs < 1_000) return
+    sayRest()
+    sinceMs = clock.monotonic()
+    printed = 0
+  }
+
+  return {
+    introduce: (lines) => lines.forEach((line) => print(line)),
+    arrived({ atMs, sink, text }) {
+      renew()
+      if (printed < linesPerSecond) print(`${clockTime(atMs)} ${sink} ${text}`)
+      else unsaid += 1
+      printed += 1
+    },
+    update: renew,
+    end: sayRest,
+  }
+}
+
+/** One JSON value a line, every arrival. */
+export function createDemoJson(print: Print): DemoView {
+  return {
+    introduce: () => {},
+    arrived({ atMs, ...arrival }) {
+      print(JSON.stringify({ kind: 'arrival', at: new Date(atMs).toISOString(), ...arrival }))
+    },
+    update: () => {},
+    end: () => {},
   }
 }

@@ -1,11 +1,11 @@
 /** `feeds import`: what a group of assets is alerted on, as feeds to paste into the configuration. */
 import { Command } from 'commander'
-import { CommandError } from '../command-error.ts'
-import { print, type CommonOptions, type Context } from '../context.ts'
-import { wholeId } from '../query/id-values.ts'
-import { nameFailure } from '../query/name-failure.ts'
-import { addServiceOptions, withClient } from '../query/service-command.ts'
-import { feedLines, feedsOfAlerts } from './feed-block.ts'
+import { isName } from '../../lib/config-fields.ts'
+import type { WireAlert } from '../../upstream/resources/assets.ts'
+import { eventSeverities } from '../../upstream/resources/enumerations.ts'
+import { addServiceOptions, nameFailure, wholeId, withClient } from '../api/api-command.ts'
+import { type CommonOptions, type Context, print } from '../context.ts'
+import { CommandError, harmless } from '../terminal.ts'
 
 interface ImportOptions extends CommonOptions {
   account?: string
@@ -40,4 +40,139 @@ async function importFeeds(context: Context, options: ImportOptions): Promise<vo
       ],
     })
   })
+}
+
+/** The alerts of an assets group as feeds of the configuration; nothing of their params, which hold secrets. */
+
+interface ImportedFeed {
+  name: string
+  type: 'events'
+  account?: string
+  identifier_group: number
+  filters: { severity?: string[]; type?: string[] }
+  /** What has no equivalent, or should be looked at. */
+  remarks: string[]
+}
+
+interface ImportInto {
+  groupId: number
+  /** undefined: the configuration has only one. */
+  account: string | undefined
+  /** Names of the feeds that the configuration has. */
+  feeds: readonly string[]
+}
+
+/** One feed for each distinct filter; several alerts may share it, since routes decide who gets what. */
+export function feedsOfAlerts(
+  alerts: readonly WireAlert[],
+  { groupId, account, feeds }: ImportInto,
+): ImportedFeed[] {
+  const sharing = Map.groupBy(alerts, (alert) => JSON.stringify(filtersOf(alert)))
+  const taken = new Set(feeds)
+  return [...sharing.values()].flatMap(([first, ...others]) => {
+    if (first === undefined) return []
+    const base = nameFrom(first, groupId)
+    const clash = feeds.includes(base) ? [`the configuration has a feed ${base} already`] : []
+    const name = freeName(feeds.includes(base) ? withGroup(base, groupId) : base, taken)
+    taken.add(name)
+    return [
+      {
+        name,
+        type: 'events',
+        ...(account === undefined ? {} : { account }),
+        identifier_group: groupId,
+        filters: filtersOf(first),
+        remarks: [...clash, ...[first, ...others].flatMap(remarksOn)],
+      },
+    ]
+  })
+}
+
+/** A severity list means exactly these; none, or all of them, is no filter. */
+function filtersOf(alert: WireAlert): ImportedFeed['filters'] {
+  const risks = alert.risks ?? []
+  const severity = eventSeverities.filter((_word, index) => risks.includes(index + 1))
+  const type = [...new Set(alert.search_types ?? [])].filter(isPlainWord).toSorted()
+  const isFilter = severity.length > 0 && severity.length < eventSeverities.length
+  return { ...(isFilter ? { severity } : {}), ...(type.length > 0 ? { type } : {}) }
+}
+
+/** Anything else could be a variable or a comment where it is pasted. */
+function isPlainWord(word: string): boolean {
+  return /^[\w-]{1,64}$/.test(word)
+}
+
+function remarksOn(alert: WireAlert): string[] {
+  const { id, name, type, frequency, tenant_alert_channel_id: channel } = alert
+  const odd = [
+    ...(alert.search_types ?? []).filter((word) => !isPlainWord(word)),
+    ...(alert.experimental_search_types ?? []),
+  ]
+  const oddRisks = (alert.risks ?? []).filter((risk) => ![1, 2, 3, 4, 5].includes(risk))
+  return [
+    `alert ${id}, "${harmless(name ?? '', 80)}": goes to ${harmless(type ?? 'an unknown channel', 40)}` +
+      `${channel === undefined || channel === null ? '' : ` by channel ${channel}`};` +
+      ' write a sink and a route, its params may hold secrets and are not copied',
+    ...(typeof frequency === 'number'
+      ? [`its frequency ${frequency} has no published unit: every stays at its default`]
+      : []),
+    ...(odd.length > 0
+      ? [`no equivalent: search types ${odd.map((word) => harmless(word, 64)).join(', ')}`]
+      : []),
+    ...(oddRisks.length > 0 ? [`no severity is known for risk ${oddRisks.join(', ')}`] : []),
+  ]
+}
+
+const mostLetters = 40
+/** Of a number behind it. */
+const spareLetters = 6
+
+function nameFrom({ name }: WireAlert, groupId: number): string {
+  const words = (name ?? '')
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .replaceAll(/^[^a-z]+|-+$/g, '')
+    .slice(0, mostLetters - spareLetters)
+  return isName(words) ? words : `group-${groupId}`
+}
+
+function withGroup(base: string, groupId: number): string {
+  const end = `-${groupId}`
+  return base.endsWith(end) ? base : cut(base, mostLetters - spareLetters - end.length) + end
+}
+
+function cut(base: string, letters: number): string {
+  return base.slice(0, letters).replace(/-+$/, '')
+}
+
+function freeName(base: string, taken: ReadonlySet<string>): string {
+  for (let number = 1; ; number += 1) {
+    const free = number === 1 ? base : `${base}-${number}`
+    if (!taken.has(free)) return free
+  }
+}
+
+/** Lines that stand under `feeds:`. */
+export function feedLines({ name, remarks, ...feed }: ImportedFeed): string[] {
+  const { account, filters } = feed
+  const listed = Object.entries(filters).map(
+    ([key, words]) => `${key}: [${words.map(plain).join(', ')}]`,
+  )
+  return [
+    `  ${plain(name)}:`,
+    ...remarks.map((remark) => `    # ${remark}`),
+    '    type: events',
+    ...(account === undefined ? [] : [`    account: ${plain(account)}`]),
+    `    identifier_group: ${feed.identifier_group}`,
+    ...(listed.length === 0 ? [] : [`    filters: { ${listed.join(', ')} }`]),
+  ]
+}
+
+/** In quotes where YAML, of whatever version, would read something else than a text. */
+function plain(word: string): string {
+  const isText =
+    /^[a-z][a-z0-9_-]*$/i.test(word) && !/^(null|true|false|yes|no|on|off|y|n)$/i.test(word)
+  return isText ? word : JSON.stringify(word)
 }

@@ -1,25 +1,96 @@
-/** The file of `assets apply`: which assets and policies there shall be; or every mistake in it at once. */
 import { basename } from 'node:path'
 import { z } from 'zod'
-import { ConfigError, formatMistake, type Mistake } from '../../config/config-error.ts'
-import type { Environment } from '../../config/environment.ts'
-import { listOf, sectionOf } from '../../config/file-parts.ts'
-import { parseFile, readFileText, type ParsedFile } from '../../config/parse-file.ts'
+import { ConfigError, type Environment, formatMistake, type Mistake } from '../../config/config.ts'
 import {
+  listOf,
+  type ParsedFile,
+  parseFile,
+  readFileText,
+  sectionOf,
+} from '../../config/parse-file.ts'
+import { canonicalJson } from '../../feed-types/field-reader.ts'
+import {
+  type Finding,
   flag,
+  isSection,
   list,
   name,
+  named,
+  type Rule,
+  section,
   text,
   wholeNumber,
   word,
   wrongKind,
-} from '../../runtime/config-fields.ts'
-import { named, section, type Finding, type Rule } from '../../runtime/config-section.ts'
-import { suggestion } from '../../runtime/nearest.ts'
-import { assetTypes, createSearchTypes } from '../../service/wire/enumerations.ts'
-import { CommandError } from '../command-error.ts'
-import { counted } from '../words.ts'
-import { assetDataRule } from './asset-data.ts'
+} from '../../lib/config-fields.ts'
+import { nearest, suggestion } from '../../lib/errors.ts'
+import { maskSecrets } from '../../masking/masking.ts'
+import type { AssetCreation } from '../../upstream/resources/assets.ts'
+import {
+  type AssetType,
+  assetTypes,
+  createSearchTypes,
+} from '../../upstream/resources/enumerations.ts'
+import type { PolicyCreation } from '../../upstream/resources/policies.ts'
+import { CommandError, counted } from '../terminal.ts'
+
+/** What the data of an asset must hold, by its type (facts.md 5); more may stand beside it. */
+const fieldsByType: Record<AssetType, readonly string[]> = {
+  domain: ['fqdn'],
+  name: ['first_name', 'last_name'],
+  keyword: ['keyword'],
+  github_repository: ['repo_owner', 'repo_name'],
+  username: ['username'],
+  email: ['email'],
+  search_query: ['search_query'],
+  bin: ['bin'],
+  ip: ['ip'],
+  secret: ['secret'],
+  azure_tenant: ['tenant_id'],
+  identity: ['attributes'],
+  ransomleak: ['source', 'id'],
+  external_id: ['source', 'id'],
+  address_data: ['street', 'city', 'country', 'state'],
+  birth_year: ['year'],
+  role: ['role'],
+  phone_number: ['phone_number'],
+}
+
+/** The fields that the asset's type asks for are there, and texts; an identity's is a list. */
+const assetDataRule: Rule = ({ type, data }) => {
+  const known = assetTypes.find((word) => word === type)
+  if (known === undefined || !isSection(data)) return []
+  const fields = fieldsByType[known]
+  return fields.flatMap((field) =>
+    field === 'attributes' ? attributesProblem(data) : textProblem(field, data, fields),
+  )
+}
+
+type Data = Readonly<Record<string, unknown>>
+
+function textProblem(field: string, data: Data, fields: readonly string[]): Finding[] {
+  const value = data[field]
+  if (typeof value === 'string' && value.trim() !== '') return []
+  if (field === 'year' && Number.isInteger(value)) return []
+  if (value !== undefined) {
+    const problem = value === null || value === '' ? 'has no value' : 'not a text'
+    return [{ path: ['data', field], problem, remedy: 'write a text, in quotes' }]
+  }
+  const others = Object.keys(data).filter((key) => !fields.includes(key))
+  const meant = nearest(field, others)
+  const at = meant === undefined ? ['data'] : ['data', meant]
+  const remedy = meant === undefined ? `write ${field} into it` : `did you mean "${field}"?`
+  return [{ path: at, problem: `${field} is missing`, remedy }]
+}
+
+function attributesProblem({ attributes }: Data): Finding[] {
+  if (Array.isArray(attributes) && attributes.length > 0) return []
+  const remedy = 'write a list of what identifies it, such as [{type: email, email: a@example.com}]'
+  const problem = attributes === undefined ? 'attributes is missing' : 'not a list of attributes'
+  return [{ path: attributes === undefined ? ['data'] : ['data', 'attributes'], problem, remedy }]
+}
+
+/** The file of `assets apply`: which assets and policies there shall be; or every mistake in it at once. */
 
 const keywords = 'write words, such as [leak, dump]'
 
@@ -120,7 +191,7 @@ export const monitoringFile = section(
 )
 
 export type MonitoringContent = z.output<typeof monitoringFile>
-export type WrittenPolicy = z.output<typeof policy>
+type WrittenPolicy = z.output<typeof policy>
 
 /** Throws CommandError. */
 export function loadMonitoringFile(path: string, env: Environment): ParsedFile<MonitoringContent> {
@@ -176,4 +247,79 @@ function policyReferences(file: unknown): Finding[] {
 export function monitoringSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(monitoringFile, { io: 'input', target: 'draft-07' })
   return { title: 'monitoring.yaml', ...schema }
+}
+
+/** What the monitoring file asks for, in the service's own terms. */
+
+export interface Wanted {
+  assets: WantedAsset[]
+  policies: WantedPolicy[]
+  cleanPastEvents: boolean
+}
+
+export interface WantedAsset {
+  /** What it stands under in the file. */
+  key: string
+  body: AssetCreation
+  /** As the state remembers `body`: lists in order, a secret in `data` as its digest. */
+  written: Record<string, unknown>
+  /** undefined: the file does not say. */
+  enabled: boolean | undefined
+  /** Keys of policies. */
+  policies: string[]
+}
+
+export interface WantedPolicy {
+  key: string
+  body: PolicyCreation
+}
+
+/** `digest`: what stands for a secret; nobody without its key can test a guess. */
+export function wantedOf(
+  content: MonitoringContent,
+  digest: (parts: readonly string[]) => string,
+): Wanted {
+  return {
+    assets: Object.entries(content.assets ?? {}).map(([key, asset]) => {
+      const body = bodyOf(key, asset)
+      const { enabled, policies } = asset
+      const written = { ...body, search_types: body.search_types.toSorted() }
+      const data = holdsSecret(body.data) ? digest([canonicalJson(body.data)]) : body.data
+      return { key, body, written: { ...written, data }, enabled, policies: [...new Set(policies)] }
+    }),
+    policies: Object.entries(content.policies ?? {}).map(([key, policy]) => ({
+      key,
+      body: policyBody(policy.name ?? key, policy),
+    })),
+    cleanPastEvents: content.clean_past_events,
+  }
+}
+
+type WrittenAsset = NonNullable<MonitoringContent['assets']>[string]
+
+/** What the file leaves out is left to the service. */
+function bodyOf(key: string, asset: WrittenAsset): AssetCreation {
+  const { type, data, search_types, risks, experimental_search_types, group } = asset
+  return {
+    name: asset.name ?? key,
+    type,
+    data,
+    search_types,
+    ...(risks === undefined ? {} : { risks }),
+    ...(experimental_search_types === undefined ? {} : { experimental_search_types }),
+    ...(group === undefined ? {} : { assets_group_id: group }),
+  }
+}
+
+function holdsSecret(data: Record<string, unknown>): boolean {
+  return canonicalJson(maskSecrets(data)) !== canonicalJson(data)
+}
+
+function policyBody(name: string, policy: WrittenPolicy): PolicyCreation {
+  const { included_keywords: included, excluded_keywords: excluded, query, cookies } = policy
+  if (included) return { name, type: 'INCLUDED_KEYWORDS', value: { keywords: included } }
+  if (excluded) return { name, type: 'EXCLUDED_KEYWORDS', value: { keywords: excluded } }
+  if (query !== undefined) return { name, type: 'LUCENE_QUERY', value: { query } }
+  const value = { cookie_names: cookies ?? [], match_subdomains: policy.match_subdomains ?? false }
+  return { name, type: 'ASTP_COOKIES', value }
 }

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { CommandError } from '../command-error.ts'
+import { CommandError } from '../terminal.ts'
 
 const text = z.string()
 const fields = z.record(text, z.unknown())

@@ -1,5 +1,15 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Position } from '../history/history.ts'
+import type { WireSearchPage } from '../../upstream/resources/page.ts'
+import {
+  firstAfter,
+  firstAtOrAfter,
+  type Placed,
+  type Position,
+  positionOf,
+} from '../history/history.ts'
+import { createRandom, type EndMode, type SandboxSettings } from '../options.ts'
+import type { Keepable } from '../state/data-folder.ts'
 
 const positionSchema = z.tuple([z.number(), z.string()])
 
@@ -19,4 +29,203 @@ export function decodeCursor(cursor: string): Position | null {
   } catch {
     return null
   }
+}
+
+/** Where a walk goes on, by the cursor that came; null: it begins. */
+export function placeOf(
+  from: string | null,
+  walk: unknown,
+  cursors: CursorWatch,
+): Position | 'refused' | null {
+  if (from === null) return null
+  if (cursors.take(from, walk) === 'refused') return 'refused'
+  return decodeCursor(from) ?? 'refused'
+}
+
+/**
+ * Which cursors were handed out, and for which request: so that they can be refused on demand, and
+ * so that a walk whose parameters change under its cursor is noticed (public documentation, paging).
+ */
+
+export interface CursorWatch extends Keepable {
+  /** Notes what `cursor` was handed out for; `walk` is everything of the request but `from`. */
+  handOut(cursor: string, walk: unknown): void
+  /** 'refused': expired on demand. Counts a cursor that comes back with other parameters. */
+  take(cursor: string, walk: unknown): 'taken' | 'refused'
+  /** Every cursor handed out so far is refused from now on. */
+  expireAll: () => void
+  changedWalks: () => number
+}
+
+const keep = 50_000
+
+export function createCursorWatch(): CursorWatch {
+  let walksByCursor = new Map<string, Set<string>>()
+  /** Cursors whoever brings them, and cursors as one walk has them: `handedTo`. */
+  const expired = new Set<string>()
+  let changedWalks = 0
+
+  return {
+    handOut(cursor, walk) {
+      const digest = digestOf(walk)
+      expired.delete(cursor)
+      expired.delete(handedTo(digest, cursor))
+      const walks = walksByCursor.get(cursor) ?? new Set()
+      walksByCursor.set(cursor, walks.add(digest))
+      if (walksByCursor.size > keep) walksByCursor = new Map([...walksByCursor].slice(keep / 2))
+    },
+    take(cursor, walk) {
+      const digest = digestOf(walk)
+      if (expired.has(cursor) || expired.has(handedTo(digest, cursor))) return 'refused'
+      const walks = walksByCursor.get(cursor)
+      if (walks && !walks.has(digest)) changedWalks++
+      return 'taken'
+    },
+    expireAll() {
+      for (const [cursor, walks] of walksByCursor) {
+        expired.add(cursor)
+        for (const digest of walks) expired.add(handedTo(digest, cursor))
+      }
+      walksByCursor.clear()
+    },
+    changedWalks: () => changedWalks,
+    snapshot: () => ({
+      walks: [...walksByCursor].map(([cursor, walks]) => [cursor, [...walks]]),
+      expired: [...expired],
+    }),
+    restore(kept) {
+      const state = keptCursors.parse(kept)
+      walksByCursor = new Map(state.walks.map(([cursor, walks]) => [cursor, new Set(walks)]))
+      for (const cursor of state.expired) expired.add(cursor)
+    },
+  }
+}
+
+const keptCursors = z.object({
+  walks: z.array(z.tuple([z.string(), z.array(z.string())])),
+  expired: z.array(z.string()),
+})
+
+/** Two walks may be handed the same cursor: it is a place, and names no walk. */
+function handedTo(digest: string, cursor: string): string {
+  return `${digest} ${cursor}`
+}
+
+function digestOf(walk: unknown): string {
+  return createHash('sha256').update(canonical(walk)).digest('base64')
+}
+
+function canonical(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(
+          Object.entries(inner).toSorted(([left], [right]) => (left < right ? -1 : 1)),
+        )
+      : inner,
+  )
+}
+
+/** One page of a walk over sorted events, with every habit that the service's paging has or may have. */
+
+interface PageRequest<Entry extends Placed> {
+  order: 'asc' | 'desc'
+  size: number
+  from: Position | null
+  matches(event: Entry): boolean
+  /** An event that matches but is hidden takes its place in the page: the page gets shorter. */
+  isHidden(event: Entry): boolean
+}
+
+export interface PageHabits {
+  endMode: EndMode
+  /** How many of `size` places this page uses; 0: an empty page in mid-walk. */
+  placesOf: (size: number) => number
+}
+
+interface Page<Entry extends Placed> {
+  items: Entry[]
+  /** undefined: the key is absent; 'same': the cursor that was sent. */
+  next: NextPlace
+}
+
+export type NextPlace = Position | 'same' | null | undefined
+
+export function pageOf<Entry extends Placed>(
+  events: readonly Entry[],
+  request: PageRequest<Entry>,
+  { endMode, placesOf }: PageHabits,
+): Page<Entry> {
+  const step = request.order === 'asc' ? 1 : -1
+  const start = startOf(events, request)
+  const window: Entry[] = []
+  const places = placesOf(request.size)
+  let index = start
+  let follows = false
+  for (; events[index] !== undefined && !follows; index += step) {
+    const event = events[index] as Entry
+    if (!request.matches(event)) continue
+    if (window.length < places) window.push(event)
+    else follows = true
+  }
+  const last = window.at(-1)
+  const items = window.filter((event) => !request.isHidden(event))
+  if (!follows) return { items, next: endOf(endMode, last, request.from) }
+  if (last) return { items, next: positionOf(last) }
+  if (isNudged(request.from)) return pageOf(events, request, { endMode, placesOf: (size) => size })
+  return { items, next: nudgedBefore(events, start, step) }
+}
+
+function startOf(
+  events: readonly Placed[],
+  { order, from }: Pick<PageRequest<Placed>, 'order' | 'from'>,
+): number {
+  if (order === 'asc') return from ? firstAfter(events, from) : 0
+  return from ? firstAtOrAfter(events, from) - 1 : events.length - 1
+}
+
+function endOf(endMode: EndMode, last: Placed | undefined, from: Position | null): NextPlace {
+  switch (endMode) {
+    case 'full':
+      return null
+    case 'absent':
+      return undefined
+    case 'empty':
+      return last ? positionOf(last) : null
+    case 'echo':
+      if (last) return positionOf(last)
+      return from ? 'same' : null
+  }
+}
+
+/** A cursor that says the same place in other words: no uid lies between `u` and `u` + NUL. */
+function nudgedBefore(events: readonly Placed[], start: number, step: 1 | -1): Position {
+  const below = events[step === 1 ? start - 1 : start]
+  return below ? [below.createdAtMs, `${below.uid}\u0000`] : [0, '\u0000']
+}
+
+function isNudged(from: Position | null): boolean {
+  return from?.[1].endsWith('\u0000') === true
+}
+
+/** The habits that the settings ask for; by the same `seed` the same pages are short or empty. */
+export function createPageHabits(settings: SandboxSettings, seed: number): PageHabits {
+  const random = createRandom(seed)
+  return {
+    endMode: settings.endMode,
+    placesOf(size) {
+      if (random.chance(settings.emptyPages)) return 0
+      return size > 1 && random.chance(settings.shortPages) ? random.int(1, size - 1) : size
+    },
+  }
+}
+
+/** A page as it travels; `from` is the cursor that was sent. */
+export function wirePage(
+  items: unknown[],
+  next: NextPlace,
+  from: string | null,
+): Pick<WireSearchPage, 'items' | 'next'> {
+  if (next === undefined) return { items }
+  if (next === null || next === 'same') return { items, next: next === 'same' ? from : null }
+  return { items, next: encodeCursor(next) }
 }

@@ -1,7 +1,12 @@
 /** Which events a search asks for. */
-import type { SandboxEvent } from '../history/sandbox-event.ts'
-import type { MaterializedFilter } from '../options.ts'
-import { instantOf, knownSeverities, type SearchBody, type TimeRange } from './search-body.ts'
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { eventFilterTypes } from '../../upstream/resources/enumerations.ts'
+import { eventQuery } from '../../upstream/resources/events.ts'
+import type { History, SandboxEvent } from '../history/history.ts'
+import type { MaterializedFilter, SandboxSettings } from '../options.ts'
+import { type ErrorSaid, sendError, validationEntry } from '../server.ts'
+import type { TokenGrant } from './gate.ts'
 
 type Filters = SearchBody['filters']
 
@@ -99,4 +104,150 @@ function rangeOf(range: TimeRange | null | undefined): (ms: number) => boolean {
     (gte === undefined || ms >= gte) &&
     (lt === undefined || ms < lt) &&
     (lte === undefined || ms <= lte)
+}
+
+/** The request bodies of event searches: refused is what the service refuses (OpenAPI v4, EventsPayload). */
+
+export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
+
+const severity = z.enum(knownSeverities)
+const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
+const timeRange = z.object({
+  gt: time.nullish(),
+  gte: time.nullish(),
+  lt: time.nullish(),
+  lte: time.nullish(),
+})
+
+const filters = z.object({
+  severity: z.union([severity, z.array(severity)]).optional(),
+  type: z.array(z.enum(eventFilterTypes)).optional(),
+  estimated_created_at: timeRange.optional(),
+  materialized_at: timeRange.optional(),
+  tags: z.array(z.string()).optional(),
+  is_ignored: z.boolean().optional(),
+  is_remediated: z.boolean().optional(),
+})
+
+/** Fields that the service does not know are no reason to refuse, neither here nor in a body. */
+const query = z.discriminatedUnion('type', eventQuery.options.map(stripped) as Kinds)
+
+type Kinds = typeof eventQuery.options
+
+function stripped(kind: Kinds[number]): z.ZodObject {
+  return z.object(kind.shape)
+}
+
+const page = {
+  size: z.int().min(1).max(10).default(10),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  from: z.string().nullish(),
+  filters: filters.default({}),
+}
+
+const searchBody = z.object({ query: query.nullish(), ...page })
+
+const globalSearchBody = z.object({ query, ...page })
+
+export type SearchBody = z.infer<typeof searchBody>
+type TimeRange = z.infer<typeof timeRange>
+
+/** Milliseconds since 1970; a time without a zone is UTC; NaN where it is no time. */
+export function instantOf(text: string): number {
+  const hasZone = /(Z|[+-]\d\d:?\d\d)$/i.test(text)
+  return Date.parse(hasZone || !text.includes('T') ? text : `${text}Z`)
+}
+
+/** The body, or the `detail` of a 422. */
+type Parsed = { body: SearchBody } | { detail: Record<string, unknown>[] }
+
+/** Of a search in what a tenant watches for, which may do without a query. */
+export function parseSearchBody(body: unknown): Parsed {
+  return parsedBy(searchBody, body)
+}
+
+/** Of a search over everything. */
+export function parseGlobalSearchBody(body: unknown): Parsed {
+  return parsedBy(globalSearchBody, body)
+}
+
+function parsedBy(schema: z.ZodType<SearchBody>, body: unknown): Parsed {
+  const parsed = schema.safeParse(body ?? {})
+  if (parsed.success) return { body: parsed.data }
+  return {
+    detail: parsed.error.issues.map((issue) =>
+      validationEntry(['body', ...issue.path.map(locOf)], issue.message),
+    ),
+  }
+}
+
+function locOf(key: PropertyKey): string | number {
+  return typeof key === 'number' ? key : String(key)
+}
+
+/** Whose events and identifiers are: a tenant sees its own, with what it noted on them. */
+
+interface Asked {
+  settings: Pick<SandboxSettings, 'groups'>
+  grant: TokenGrant | null
+}
+
+export function isOwn(event: SandboxEvent, { settings, grant }: Asked): boolean {
+  return settings.groups.some(
+    ({ id, tenantId }) => tenantId === grant?.tenantId && event.groupIds.includes(id),
+  )
+}
+
+/** The event as the caller may see it in a search over everything: of another's, only what it is. */
+export function seenBy(event: SandboxEvent, asked: Asked): SandboxEvent {
+  if (isOwn(event, asked)) return event
+  return {
+    ...event,
+    override: null,
+    matchedAtMs: null,
+    tags: [],
+    notes: null,
+    ignoredAtMs: null,
+    remediatedAtMs: null,
+  }
+}
+
+type Reached = { event: SandboxEvent; refusal?: never } | { event?: never; refusal: FastifyReply }
+
+/** One of the caller's own events, or the answer that refuses it. */
+export function reachEvent(
+  reply: FastifyReply,
+  uid: string,
+  { history, shape, ...asked }: Asked & { history: History; shape?: ErrorSaid['shape'] },
+): Reached {
+  const event = history.get(uid)
+  if (!event) return { refusal: sendError(reply, { status: 404, message: 'no such event', shape }) }
+  if (isOwn(event, asked)) return { event }
+  const message = 'an event of another tenant'
+  return { refusal: sendError(reply, { status: 403, message, shape }) }
+}
+
+interface IdentifierAsker {
+  id: string
+  grant: TokenGrant | null
+  /** Whose identifier it is; undefined: there is none. */
+  tenantOf: (identifierId: number) => number | undefined
+  shape: NonNullable<ErrorSaid['shape']>
+}
+
+/** The answer to whoever asks for an identifier that is not the tenant's; null: it is. */
+export function refuseIdentifier(
+  reply: FastifyReply,
+  { id, grant, tenantOf, shape }: IdentifierAsker,
+): FastifyReply | null {
+  if (!/^\d+$/.test(id)) {
+    const detail = [validationEntry(['path', 'identifier_id'], 'not an integer', id)]
+    return reply.code(422).send({ detail })
+  }
+  const tenant = tenantOf(Number(id))
+  if (tenant === undefined) {
+    return sendError(reply, { status: 404, message: 'no such identifier', shape })
+  }
+  if (grant?.tenantId === tenant) return null
+  return sendError(reply, { status: 403, message: 'an identifier of another tenant', shape })
 }

@@ -1,19 +1,24 @@
 /** What every request to the service passes: who is it, is it within its rate, is it let in. */
+import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { systemClock } from '../../runtime/clock.ts'
-import type { SandboxSettings, Tier } from '../options.ts'
-import type { RequestLog } from '../request-log.ts'
-import { sendError } from '../error-bodies.ts'
-import { refuseUnpermitted } from './permissions.ts'
-import type { RateWindows } from './rate-window.ts'
-import { keyIn, type TokenGrant, type Tokens } from './tokens.ts'
+import { z } from 'zod'
+import { systemClock } from '../../lib/clock.ts'
+import {
+  type Permission,
+  permissions,
+  type SandboxOrganization,
+  type SandboxSettings,
+  type Tier,
+} from '../options.ts'
+import { type RequestLog, sendError } from '../server.ts'
+import type { Keepable } from '../state/data-folder.ts'
 
 export const credentialSearchPath = '/firework/v4/credentials/global/_search'
 export const astpSearchPath = '/astp/v2/credentials/_search'
 export const globalSearchPath = '/firework/v4/events/global/_search'
 export const legacySearchPath = '/firework/v2/search/'
 
-export interface GateOptions {
+interface GateOptions {
   settings: SandboxSettings
   tokens: Tokens
   rates: RateWindows
@@ -73,4 +78,231 @@ async function sendTooMany(reply: FastifyReply, settings: SandboxSettings): Prom
     void reply.header('retry-after', String(settings.retryAfterSeconds))
   }
   await sendError(reply, { status: 429, message: 'too many requests' })
+}
+
+/** API keys and the tokens that they are exchanged for. */
+
+export interface TokenGrant extends KeyIdentity {
+  token: string
+  key: string
+  tenantId: number
+  expiresAtMs: number
+}
+
+/** Who is behind a key: each has a user of its own. */
+interface KeyIdentity {
+  organizationId: number
+  apiKeyId: number
+  userId: number
+  userEmail: string
+  permissions: readonly Permission[]
+}
+
+export interface TokenControl {
+  /** Every token handed out so far is worth nothing from now on. */
+  revokeAll(): void
+  /** The key is refused from now on, and so are its tokens; `admitKey` takes it back. */
+  refuseKey(key: string): void
+  admitKey(key: string): void
+  issued(): number
+}
+
+export interface Tokens extends TokenControl, Keepable {
+  /** null: a key that is unknown or refused. */
+  ownerOf(key: string): SandboxOrganization | null
+  /** 'forbidden': a tenant that this key may not use. Without a tenant: the key's first. */
+  issue(key: string, tenantId: number | undefined): TokenGrant | 'forbidden' | 'unknown'
+  /** The grant behind a token, valid or not; null: never handed out. */
+  find(token: string): TokenGrant | null
+  isValid(grant: TokenGrant): boolean
+}
+
+interface TokenOptions {
+  organizations: readonly SandboxOrganization[]
+  lifetimeMs: number
+  now: () => number
+  /** The tenants that a key may use; the first one is its default. */
+  tenantsOf: (key: string) => readonly number[]
+}
+
+/** The key by itself, or as the password of HTTP Basic, as older clients send it. */
+export function keyIn(authorization: string): string {
+  const [, basic] = /^Basic (\S+)$/i.exec(authorization) ?? []
+  if (basic === undefined) return authorization
+  return Buffer.from(basic, 'base64')
+    .toString('utf8')
+    .replace(/^[^:]*:/, '')
+}
+
+export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: TokenOptions): Tokens {
+  const identities = identitiesOf(organizations)
+  const owners = new Map(organizations.flatMap((one) => one.keys.map(({ key }) => [key, one])))
+  const grants = new Map<string, TokenGrant>()
+  const revoked = new Set<TokenGrant>()
+  const refusedKeys = new Set<string>()
+  let issued = 0
+
+  const isValid = (grant: TokenGrant): boolean =>
+    now() < grant.expiresAtMs && !revoked.has(grant) && !refusedKeys.has(grant.key)
+
+  return {
+    ownerOf(key) {
+      const owner = owners.get(key)
+      return owner && !refusedKeys.has(key) ? owner : null
+    },
+    issue(key, tenantId) {
+      const identity = identities.get(key)
+      if (!identity || refusedKeys.has(key)) return 'unknown'
+      const tenants = tenantsOf(key)
+      const tenant = tenantId ?? tenants[0]
+      if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
+      const token = `sandbox-token-${randomBytes(24).toString('hex')}`
+      const grant = { ...identity, token, key, tenantId: tenant, expiresAtMs: now() + lifetimeMs }
+      grants.set(token, grant)
+      issued += 1
+      return grant
+    },
+    find: (token) => grants.get(token) ?? null,
+    isValid,
+    revokeAll: () => grants.forEach((grant) => revoked.add(grant)),
+    refuseKey: (key) => void refusedKeys.add(key),
+    admitKey: (key) => void refusedKeys.delete(key),
+    issued: () => issued,
+    snapshot: () => ({
+      issued,
+      refusedKeys: [...refusedKeys],
+      grants: [...grants.values()]
+        .filter((grant) => now() < grant.expiresAtMs && !revoked.has(grant))
+        .map(({ token, key, tenantId, expiresAtMs }) => ({ token, key, tenantId, expiresAtMs })),
+    }),
+    restore(kept) {
+      const state = keptTokens.parse(kept)
+      issued = state.issued
+      for (const key of state.refusedKeys) refusedKeys.add(key)
+      for (const grant of state.grants) {
+        const identity = identities.get(grant.key)
+        if (identity) grants.set(grant.token, { ...identity, ...grant })
+      }
+    },
+  }
+}
+
+const keptTokens = z.object({
+  issued: z.int(),
+  refusedKeys: z.array(z.string()),
+  grants: z.array(
+    z.object({ token: z.string(), key: z.string(), tenantId: z.int(), expiresAtMs: z.number() }),
+  ),
+})
+
+/** By key, numbered over all organizations. */
+function identitiesOf(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
+  const owned = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })))
+  return new Map(
+    owned.map(({ id, key }, index) => [
+      key.key,
+      {
+        organizationId: id,
+        apiKeyId: index + 1,
+        userId: index + 1,
+        userEmail: index === 0 ? 'sandbox@example.com' : `sandbox-${index + 1}@example.com`,
+        permissions: key.permissions ?? permissions,
+      },
+    ]),
+  )
+}
+
+/** What the user of a key may do, and which requests need which permission (facts.md 9). */
+
+export function mayDo(grant: TokenGrant | null, permission: Permission): boolean {
+  return grant?.permissions.includes(permission) === true
+}
+
+interface Need {
+  method?: string
+  path: RegExp
+  /** Where only one choice of the query needs it. */
+  field?: string
+  permission: Permission
+}
+
+const needs: readonly Need[] = [
+  { path: /^\/firework\/v4\/events\/global\/_search$/, permission: 'firework.global_search' },
+  { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
+  { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
+  { path: /^\/astp\/v2\/credentials\/_search$/, permission: 'astp_credentials_access' },
+  {
+    path: /^\/firework\/v4\/events\/_expand\/?$/,
+    field: 'credentials',
+    permission: 'astp_credentials_access',
+  },
+  {
+    path: /^\/firework\/v4\/events\/_expand\/?$/,
+    field: 'cookies',
+    permission: 'astp_cookies_access',
+  },
+  {
+    method: 'POST',
+    path: /^\/firework\/v2\/organizations\/[^/]+\/tenants\/?$/,
+    permission: 'organization_admin',
+  },
+]
+
+/** Answers 403 where `grant` lacks what the request needs: `{error}`, or `{message, code}` in v2. */
+async function refuseUnpermitted(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  grant: TokenGrant,
+): Promise<void> {
+  const path = request.url.split('?')[0] ?? ''
+  const { field } = request.query as { field?: unknown }
+  const lacking = needs.find(
+    (need) =>
+      need.path.test(path) &&
+      (need.method ?? request.method) === request.method &&
+      (need.field ?? field) === field &&
+      !mayDo(grant, need.permission),
+  )
+  if (!lacking) return
+  const shape = path.startsWith('/firework/v2/') ? 'message' : 'error'
+  await sendError(reply, { status: 403, shape, message: `needs ${lacking.permission}` })
+}
+
+/**
+ * The limits of the service, strictly: in any window of one second an organization gets at most its
+ * number of requests per tier (public documentation, rate limits). Refused requests do not count.
+ */
+
+interface RateWindows {
+  /** Whether a request that arrives at `atMs` (monotonic) comes too soon. */
+  isOverLimit(organizationId: number, tier: Tier, atMs: number): boolean
+  /** How often that was so. */
+  violations(): number
+}
+
+const defaultLimits: Record<Tier, number> = { search: 1, basic: 4 }
+
+export function createRateWindows(
+  organizations: readonly SandboxOrganization[],
+  toleranceMs: number,
+): RateWindows {
+  const limits = new Map(organizations.map(({ id, limits: own }) => [id, own ?? defaultLimits]))
+  const granted = new Map<string, number[]>()
+  let violations = 0
+
+  return {
+    violations: () => violations,
+    isOverLimit(organizationId, tier, atMs) {
+      const perSecond = (limits.get(organizationId) ?? defaultLimits)[tier]
+      const atMost = Math.max(1, Math.floor(perSecond))
+      const windowMs = (1000 * atMost) / perSecond - toleranceMs
+      const key = `${organizationId} ${tier}`
+      const recent = (granted.get(key) ?? []).filter((grantedAt) => atMs - grantedAt < windowMs)
+      granted.set(key, recent)
+      const isOver = recent.length >= atMost
+      if (isOver) violations++
+      else recent.push(atMs)
+      return isOver
+    },
+  }
 }

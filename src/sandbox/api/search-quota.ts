@@ -1,5 +1,7 @@
+import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import type { Keepable } from '../state/keepable.ts'
+import type { SandboxSettings } from '../options.ts'
+import type { Keepable } from '../state/data-folder.ts'
 
 /**
  * The monthly quota of global searches: one unit pays for a hundred results of one search, and the same
@@ -13,7 +15,7 @@ export interface SearchQuota extends Keepable {
   overdrawn(): number
 }
 
-export interface Paid {
+interface Paid {
   /** How many searches are left. */
   remaining: number
   /** What was paid for is shown; any further result costs one more. */
@@ -72,3 +74,24 @@ const keptQuota = z.object({
   used: z.int(),
   running: z.array(z.object({ key: z.string(), sinceMs: z.number(), paid: z.int() })),
 })
+
+interface ChargedPage {
+  /** Which endpoint searched; the same query elsewhere is another search. */
+  kind: 'credentials' | 'events' | 'legacy'
+  /** Without filters, which change nothing about its price (facts.md 1, row 29). */
+  query: unknown
+  shown: readonly (string | number)[]
+}
+
+/** Takes a page's price from the month's quota, and says in headers what is left (facts.md 2.2). */
+export function chargeSearch(
+  reply: FastifyReply,
+  { kind, query, shown }: ChargedPage,
+  { settings, quota }: { settings: SandboxSettings; quota: SearchQuota },
+): void {
+  if (!settings.searchQuota) return
+  const { prefix } = settings.searchQuota
+  const paid = quota.pay(JSON.stringify([kind, query]), shown, settings.now())
+  void reply.header(`${prefix}Global-Searches-Remaining`, String(paid.remaining))
+  if (paid.isBatchReached) void reply.header(`${prefix}Global-Searches-Batch-Reached`, 'true')
+}

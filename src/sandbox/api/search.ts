@@ -1,24 +1,31 @@
 /** Event searches over HTTP: in what a tenant watches for, or a part of it, and over everything. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendError, validationEntry } from '../error-bodies.ts'
-import type { History } from '../history/history.ts'
-import { createOrderedEvents } from '../history/ordered-events.ts'
-import type { SandboxEvent } from '../history/sandbox-event.ts'
-import type { MaterializedFilter, SandboxSettings } from '../options.ts'
-import { eventMatcher } from '../search/event-query.ts'
-import { LuceneError } from '../search/lucene.ts'
-import { chargeSearch } from './charge-search.ts'
-import { placeOf } from './cursor-place.ts'
-import type { CursorWatch } from './cursor-watch.ts'
-import { isOwn, refuseIdentifier, seenBy } from './event-access.ts'
-import { matcherOf } from './filters.ts'
-import { createPageHabits } from './page-habits.ts'
-import { pageOf, type PageHabits } from './page.ts'
-import { parseGlobalSearchBody, parseSearchBody, type SearchBody } from './search-body.ts'
-import { globalItemOf, searchItemOf } from './search-item.ts'
-import type { SearchQuota } from './search-quota.ts'
-import type { TokenGrant } from './tokens.ts'
-import { wirePage } from './wire-page.ts'
+import { zoneless } from '../history/draft.ts'
+import { createOrderedEvents, type History, type SandboxEvent } from '../history/history.ts'
+import { hashOf, type MaterializedFilter, type SandboxSettings } from '../options.ts'
+import { sendError, validationEntry } from '../server.ts'
+import {
+  createPageHabits,
+  type CursorWatch,
+  type PageHabits,
+  pageOf,
+  placeOf,
+  wirePage,
+} from './cursor.ts'
+import {
+  effectiveSeverity,
+  isOwn,
+  matcherOf,
+  parseGlobalSearchBody,
+  parseSearchBody,
+  refuseIdentifier,
+  type SearchBody,
+  seenBy,
+} from './filters.ts'
+import type { TokenGrant } from './gate.ts'
+import { LuceneError } from './lucene.ts'
+import { eventMatcher } from './matching.ts'
+import { chargeSearch, type SearchQuota } from './search-quota.ts'
 
 export interface Search {
   answerGroup(request: FastifyRequest, reply: FastifyReply, caller: Caller): FastifyReply
@@ -180,5 +187,94 @@ function askedBy(
   } catch (error) {
     if (error instanceof LuceneError) return error.message
     throw error
+  }
+}
+
+/** Events as search pages show them: in several time forms, with fields that no description names. */
+
+/** The forms in which the service was seen to write one instant; all keep the millisecond. */
+const timeForms: readonly ((ms: number) => string)[] = [
+  (ms) => `${microseconds(ms)}Z`,
+  (ms) => `${microseconds(ms)}Z`,
+  (ms) => `${microseconds(ms)}+00:00`,
+  (ms) => microseconds(ms),
+  (ms) => `${microseconds(ms + 19_800_000)}+05:30`,
+  (ms) => new Date(ms).toISOString(),
+]
+
+/** The same event is always shown in the same form. */
+export function searchItemOf(event: SandboxEvent): unknown {
+  if ('raw' in event) return event.raw
+  const timeOf = (ms: number): string => timeForms[hashOf(event.uid) % timeForms.length]?.(ms) ?? ''
+  return {
+    metadata: {
+      estimated_created_at: timeOf(event.createdAtMs),
+      matched_at: timeOrNull(event.matchedAtMs, timeOf),
+      type: event.type,
+      uid: event.uid,
+      severity: event.severity,
+      flare_url: linkTo(event.uid),
+    },
+    tenant_metadata: {
+      severity:
+        event.override === null ? null : { original: event.severity, override: event.override },
+      tags: event.tags,
+      notes: event.notes,
+      ignored_at: timeOrNull(event.ignoredAtMs, timeOf),
+      remediated_at: timeOrNull(event.remediatedAtMs, timeOf),
+    },
+    highlights: event.highlights,
+    identifiers: event.identifiers,
+    revision: hashOf(event.uid) % 7,
+  }
+}
+
+/** As a search over everything shows it: for no identifier, and what a tenant notes to itself alone. */
+function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
+  const item = searchItemOf(event)
+  if ('raw' in event || typeof item !== 'object') return item
+  const tenantMetadata = {
+    severity: null,
+    tags: [],
+    notes: null,
+    ignored_at: null,
+    remediated_at: null,
+  }
+  return { ...item, identifiers: undefined, ...(!isOwn && { tenant_metadata: tenantMetadata }) }
+}
+
+/** Of the service's web application. */
+export const appHost = 'app.example.com'
+
+/** Where a person would read the event. */
+export function linkTo(uid: string): string {
+  return `https://${appHost}/#/uid?uid=${encodeURIComponent(uid)}`
+}
+
+function timeOrNull(ms: number | null, timeOf: (ms: number) => string): string | null {
+  return ms === null ? null : timeOf(ms)
+}
+
+/** Six digits and no zone. The last three say nothing, but vary. */
+function microseconds(ms: number): string {
+  const digits = String(ms % 997).padStart(3, '0')
+  return `${new Date(ms).toISOString().slice(0, -1)}${digits}`
+}
+
+/** The bare object of an event detail: times without a zone, data as the type's model has it. */
+export function fullEventOf(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
+  return {
+    event_type: event.type,
+    metadata: {
+      estimated_created_at: zoneless(event.createdAtMs),
+      flare_url: linkTo(event.uid),
+      matched_at: event.matchedAtMs === null ? null : zoneless(event.matchedAtMs),
+      severity: effectiveSeverity(event),
+      uid: event.uid,
+    },
+    data: {
+      ...event.data,
+      ...(!showsPassword && event.data && 'password' in event.data && { password: null }),
+    },
   }
 }

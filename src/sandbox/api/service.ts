@@ -1,28 +1,32 @@
 /** The pretend service: tokens, the search of an identifier group, details of events, credentials. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { addCredentials, createCredentialRequests } from '../credentials/credential-requests.ts'
-import type { CredentialHistory } from '../credentials/credential-history.ts'
+import type { WireTokenGrant, WireTokenTest } from '../../upstream/resources/page.ts'
+import type { CredentialHistory } from '../credentials/history.ts'
+import { addCredentials, createCredentialRequests } from '../credentials/requests.ts'
 import type { History } from '../history/history.ts'
-import { addMonitoring } from '../monitoring/monitoring-requests.ts'
 import type { Monitoring } from '../monitoring/monitoring.ts'
+import { addMonitoring } from '../monitoring/requests.ts'
 import type { SandboxSettings } from '../options.ts'
-import type { RequestLog } from '../request-log.ts'
-import { sendError, validationEntry } from '../error-bodies.ts'
-import { addReports } from '../reports/report-requests.ts'
 import { createReports, type ReportSupply } from '../reports/reports.ts'
-import { addSearches, createSearches } from '../search/searches.ts'
+import { addReports } from '../reports/requests.ts'
+import { type RequestLog, sendError, validationEntry } from '../server.ts'
 import type { KeptParts } from '../state/data-folder.ts'
-import { addTenants } from '../tenants/tenant-requests.ts'
-import { createTenants, type Tenants } from '../tenants/tenants.ts'
-import { reachEvent } from './event-access.ts'
-import { fullEventOf } from './full-event.ts'
-import { grantOf, guard } from './gate.ts'
-import { mayDo } from './permissions.ts'
-import { createRateWindows } from './rate-window.ts'
-import { saveChanges } from './save-changes.ts'
+import { reachEvent } from './filters.ts'
+import {
+  createRateWindows,
+  createTokens,
+  grantOf,
+  guard,
+  keyIn,
+  mayDo,
+  type TokenControl,
+  type TokenGrant,
+  type Tokens,
+} from './gate.ts'
 import { createSearchQuota, type SearchQuota } from './search-quota.ts'
-import { addTokenRequests } from './token-requests.ts'
-import { createTokens, type TokenControl, type TokenGrant, type Tokens } from './tokens.ts'
+import { fullEventOf } from './search.ts'
+import { addSearches, createSearches } from './searches.ts'
+import { addTenants, createTenants, type Tenants } from './tenants.ts'
 
 export interface PretendService extends ReportSupply {
   tokens: TokenControl
@@ -36,7 +40,7 @@ export interface PretendService extends ReportSupply {
 }
 
 /** What no client should ever do. */
-export interface Violations {
+interface Violations {
   /** Requests that came sooner than a limit allows. */
   rate: number
   /** Cursors that came back with other parameters than they were handed out for. */
@@ -123,4 +127,51 @@ function answerDetail(
     return sendError(reply, { status: 400, code: 'UNSUPPORTED', message: 'no model for this type' })
   }
   return reply.send(fullEventOf(event, mayDo(parts.grant, 'leaksdb.show-passwords')))
+}
+
+/** The requests about tokens over HTTP: a key for a token, and whose a token is. */
+
+function addTokenRequests(
+  app: FastifyInstance,
+  { tokens, log }: { tokens: Tokens; log: RequestLog },
+): void {
+  app.post('/tokens/generate', (request, reply) => {
+    const body = log.entryOf(request).body as { tenant_id?: number } | undefined
+    return answerGrant(
+      reply,
+      tokens.issue(keyIn(request.headers.authorization ?? ''), body?.tenant_id),
+    )
+  })
+  app.get('/tokens/test', (request) => identityOf(grantOf(request, tokens)))
+}
+
+function answerGrant(
+  reply: FastifyReply,
+  grant: TokenGrant | 'forbidden' | 'unknown',
+): FastifyReply {
+  if (grant === 'unknown') return sendError(reply, { status: 401, message: 'bad API key' })
+  if (grant === 'forbidden') return sendError(reply, { status: 403, message: 'not your tenant' })
+  // About a refresh cookie, not about the token, as in the real answer: a trap for clients.
+  const refreshTokenExp = Math.floor(grant.expiresAtMs / 1000) + 2_592_000
+  const body: WireTokenGrant = { token: grant.token, refresh_token_exp: refreshTokenExp }
+  return reply.send(body)
+}
+
+function identityOf(grant: TokenGrant | null): WireTokenTest {
+  return {
+    tenant_id: grant?.tenantId ?? null,
+    api_key_id: grant?.apiKeyId ?? null,
+    organization_id: grant?.organizationId ?? null,
+    user_id: grant?.userId ?? null,
+    user_email: grant?.userEmail ?? null,
+    scopes: ['authenticated', 'apikey', 'firework', ...(grant?.permissions ?? [])],
+  }
+}
+
+/** Has what a request changed saved before its answer leaves; a reading too may write a report. */
+function saveChanges(app: FastifyInstance, save: () => void): void {
+  app.addHook('onSend', async (_request, _reply, payload) => {
+    save()
+    return payload
+  })
 }

@@ -1,20 +1,19 @@
 /** Makes events up: many types, many languages, a few that nobody has seen before. */
-import type { SandboxGroup } from '../options.ts'
-import { createRandom } from '../random.ts'
-import type { Family } from './draft.ts'
+import { createRandom, type SandboxGroup } from '../options.ts'
 import {
-  bucket,
-  bucketObject,
-  dockerRepository,
-  lookalike,
-  service,
-  socialMediaAccount,
-  unheardOf,
-} from './exposure.ts'
-import { bot, stealerLog } from './infections.ts'
-import { creditCard, leak, leakedCredential, paste } from './leaks.ts'
-import type { SandboxEvent } from './sandbox-event.ts'
-import { blogPost, chatMessage, forumPost, listing, ransomLeak } from './underground.ts'
+  actorOf,
+  type Draft,
+  type DraftContext,
+  type Family,
+  giveawayOf,
+  highlightOf,
+  hostOf,
+  marked,
+  passwordOf,
+  postAbout,
+  zoneless,
+} from './draft.ts'
+import type { SandboxEvent } from './history.ts'
 
 /** Families by type, with how often they come per hundred events. */
 const families: Record<string, { weight: number; family: Family }> = {
@@ -108,5 +107,393 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
     ageUpTo: (max) => random.int(0, max),
     groupOf: (groups) => random.pick(groups),
     place: () => ({ number, seed: random.seed() }),
+  }
+}
+
+/** Events about what stands open on the internet. */
+
+/** The model is called `lookalike`, its uid and its filter `domain` (public documentation). */
+function lookalike({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const host = hostOf(subject)
+  const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
+  return {
+    type: 'lookalike',
+    uid: `domain/flare/${domain}`,
+    severities: ['medium', 'low', 'high'],
+    data: {
+      domain,
+      registered_at: random.chance(0.3) ? null : zoneless(createdAtMs - 86_400_000),
+      identifier_domains: [host],
+      feed: 'certstream',
+      cert_data: {},
+      subject: `CN=${domain}`,
+      issuer: "C=US, O=Let's Encrypt, CN=R11",
+    },
+    highlights: { domain: [marked(domain)] },
+  }
+}
+
+function service({ random, number, subject }: DraftContext): Draft {
+  const port = random.pick([21, 22, 443, 3389, 8080])
+  const address = `198.51.100.${random.int(1, 254)}`
+  return {
+    type: 'service',
+    uid: `service/driller_shodan/${address}_${port}_${number}`,
+    severities: ['low', 'medium', 'info'],
+    data: {
+      url: null,
+      asn: 'AS64500',
+      content: 'HTTP/1.1 200 OK\r\nServer: nginx',
+      service: 'https',
+      product: 'nginx',
+      port,
+      ip_address: address,
+      organization: 'Example Hosting',
+      hostname: `vpn.${hostOf(subject)}`,
+      country_code: 'DE',
+      vulnerabilities: random.chance(0.4) ? ['CVE-2023-44487', 'CVE-2021-23017'] : [],
+    },
+    highlights: { hostname: [marked(`vpn.${hostOf(subject)}`)] },
+  }
+}
+
+function bucket({ number, subject }: DraftContext): Draft {
+  const host = `${hostOf(subject).replaceAll('.', '-')}-backup-${number}.s3.example`
+  return {
+    type: 'bucket',
+    uid: `bucket/grayhat_warfare/${number}`,
+    severities: ['medium', 'low'],
+    data: { url: `https://${host}/`, bucket: { host, provider: 'aws' } },
+    highlights: { 'bucket.host': [marked(host)] },
+  }
+}
+
+function bucketObject({ number, subject }: DraftContext): Draft {
+  const host = `${hostOf(subject).replaceAll('.', '-')}.s3.example`
+  return {
+    type: 'bucket_object',
+    uid: `bucket_object/grayhat_warfare/${number}`,
+    severities: ['low', 'medium', 'info'],
+    data: {
+      url: `https://${host}/exports/payroll "final" ${number}.xlsx`,
+      bucket: { host, provider: 'aws' },
+    },
+    highlights: { url: [`https://${marked(host)}/exports/payroll`] },
+  }
+}
+
+function dockerRepository({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  return {
+    type: 'docker_repository',
+    uid: `docker_repository/dockerhub/acme${number}`,
+    severities: ['info', 'low'],
+    data: {
+      url: `https://hub.example/r/acme${number}`,
+      star_count: 0,
+      pull_count: random.int(1, 90_000),
+      collaborator_count: null,
+      last_updated_at: zoneless(createdAtMs),
+      last_modified_at: null,
+      registered_at: zoneless(createdAtMs - 86_400_000),
+    },
+    highlights: { description: [marked(subject)] },
+  }
+}
+
+function socialMediaAccount({ number, subject }: DraftContext): Draft {
+  const username = `${hostOf(subject).split('.')[0]}_support_${number}`
+  return {
+    type: 'social_media_account',
+    uid: `social_media_account/telegram/${username}`,
+    severities: ['low', 'medium'],
+    data: { url: `https://social.example/${username}`, site: 'telegram', username },
+    highlights: { username: [marked(username)] },
+  }
+}
+
+/** A type that no public list names, and for which the service has no model: the list grows. */
+function unheardOf({ random, number, subject }: DraftContext): Draft {
+  return {
+    type: random.pick(['mesh_relay', 'satellite_chat']),
+    uid: `experimental/darknet/darkchat/example-${number}`,
+    severities: ['medium', 'high'],
+    data: null,
+    highlights: { body: [marked(subject)] },
+  }
+}
+
+/** Events from infected machines. */
+
+const malware = ['RedLine', 'Lumma', 'Vidar', 'StealC', 'Raccoon']
+const places = [
+  ['BR', 'São Paulo'],
+  ['IN', 'Mumbai'],
+  ['DE', 'München'],
+  ['TR', 'İzmir'],
+  ['US', 'Tulsa'],
+] as const
+
+function stealerLog({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const [country, city] = random.pick(places)
+  const user = `user${random.int(1, 999)}@${hostOf(subject)}`
+  return {
+    type: 'stealer_log',
+    uid: `stealer_log/stealer_logs_live/${10_000 + number}`,
+    severities: ['high', 'high', 'critical', 'medium'],
+    data: {
+      victim_information: {
+        ip_address: `203.0.113.${random.int(1, 254)}`,
+        username: user.split('@')[0],
+        country_code: country,
+        zip_code: null,
+        location: city,
+        hwid: random.hex(32).toUpperCase(),
+        current_language: null,
+        screensize_width: 1920,
+        screensize_height: 1080,
+        timezone: 'UTC-03:00',
+        os: 'Windows 10 Pro [x64]',
+        uac: 'AllowAll',
+        process_elevation: random.chance(0.5),
+        available_keyboards: ['Portuguese (Brazil)', 'English (United States)'],
+        hardware: [`Name: DESKTOP-${random.hex(7).toUpperCase()}`, 'Intel(R) Core(TM) i5-8250U'],
+        anti_viruses: ['Windows Defender'],
+      },
+      malware_information: {
+        malware_family: random.pick(malware),
+        build_id: random.hex(8),
+        file_location: 'C:\\Users\\Public\\Setup.exe',
+        infected_at: zoneless(createdAtMs - random.int(1, 96) * 3_600_000),
+      },
+    },
+    highlights: {
+      'credentials.url': [`https://${marked(hostOf(subject))}/login`],
+      'credentials.username': [marked(user)],
+      'credentials.password': [passwordOf(random)],
+    },
+  }
+}
+
+function bot({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const [country, city] = random.pick(places)
+  return {
+    type: 'bot',
+    uid: `bot/russian_market/${500_000 + number}`,
+    severities: ['medium', 'high'],
+    data: {
+      name: `${country}-${random.hex(8).toUpperCase()}`,
+      url: null,
+      actor: { id: null },
+      victim_information: {
+        country_code: country,
+        location: city,
+        isp: 'Vivo S.A.',
+        installed_at: zoneless(createdAtMs - 86_400_000),
+        os: 'Windows 11',
+      },
+      price: random.pick(['10', '25.00', '7.5']),
+      currency: 'USD',
+    },
+    highlights: { resources: [`login.${marked(hostOf(subject))}`] },
+  }
+}
+
+/** Events from leaked collections. */
+
+function leakedCredential({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const identity = `${random.pick(['anna', 'j.doe', 'søren', 'admin'])}${number}@${hostOf(subject)}`
+  const password = passwordOf(random)
+  return {
+    type: 'leaked_credential',
+    uid: `leaked_credential/combolists/${number.toString(16).padStart(8, '0')}${random.hex(24)}`,
+    severities: ['high', 'medium', 'critical'],
+    data: {
+      identity_name: identity,
+      imported_at: zoneless(createdAtMs),
+      password,
+      source: { id: 'combolists', name: 'Combolists' },
+    },
+    highlights: { identity_name: [marked(identity)], password: [password] },
+  }
+}
+
+function leak({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  return {
+    type: 'leak',
+    uid: `leak/leaksdb/${number}`,
+    severities: ['high', 'critical'],
+    data: {
+      term: hostOf(subject),
+      site_url: 'http://leakbase.example/t/1',
+      leaked_at: zoneless(createdAtMs - 3_600_000),
+      breached_at: null,
+      leaked_credential_count: random.int(1, 5000),
+      pii_tags: ['email', 'password', 'phone_number'],
+      source: { id: `breach_${number}`, name: 'Online Shop 2026' },
+    },
+    highlights: { term: [marked(hostOf(subject))] },
+  }
+}
+
+function creditCard({ random, number, createdAtMs }: DraftContext): Draft {
+  return {
+    type: 'cc',
+    uid: `cc/bclub/${number}`,
+    severities: ['medium', 'high'],
+    data: {
+      bank: 'Example Bank',
+      bin: String(random.int(400_000, 499_999)),
+      brand: 'VISA',
+      country: 'CH',
+      expiration: zoneless(createdAtMs + 31_536_000_000),
+      owner: null,
+      state_code: null,
+      zip: '8001',
+      has_cvv: true,
+      has_date_of_birth: false,
+      has_phone: null,
+      has_ssn: false,
+    },
+    highlights: {},
+  }
+}
+
+function paste({ random, number, subject }: DraftContext): Draft {
+  const post = postAbout(random, subject)
+  const uid = `paste/pastebin/${random.hex(6)}${number}`
+  return {
+    type: 'paste',
+    uid,
+    severities: ['low', 'low', 'medium', 'info'],
+    data: {
+      url: `https://pastebin.example/${random.hex(8)}`,
+      title: random.chance(0.3) ? null : 'untitled',
+      content: `${post}${giveawayOf(uid, hostOf(subject))}`,
+      actor: random.chance(0.5) ? null : actorOf(random),
+      expires_at: null,
+      syntax: 'text',
+    },
+    highlights: { content: [highlightOf(post, subject)] },
+  }
+}
+
+/** Events from forums, chats, blogs and markets. */
+
+function forumPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const content = postAbout(random, subject)
+  const forum = random.pick(['xss', 'exploit', 'breachforums', 'dread'])
+  return {
+    type: 'forum_post',
+    uid: `forum_post/${forum}/${number}`,
+    severities: ['medium', 'medium', 'low', 'high'],
+    data: {
+      actor: actorOf(random),
+      context: {
+        category_name: 'Access',
+        topic_id: String(random.int(1, 99_999)),
+        topic_title: subject,
+      },
+      posted_at: `${zoneless(createdAtMs + 19_800_000)}+05:30`,
+      content,
+      url: `http://${forum}.example/posts/${number}`,
+    },
+    highlights: { content: [highlightOf(content, subject)] },
+  }
+}
+
+function chatMessage({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const content = postAbout(random, subject)
+  const conversation = random.int(1_000_000, 1_999_999)
+  return {
+    type: 'chat_message',
+    uid: `chat_message/telegram/${conversation}/${number}`,
+    severities: ['low', 'medium', 'medium', 'info'],
+    data: {
+      posted_at: zoneless(createdAtMs),
+      actor: actorOf(random),
+      context: {
+        conversation_id: String(conversation),
+        conversation_name: 'Daily Logs ☁️ VIP',
+      },
+      content,
+      parent_context: null,
+      forward_info: null,
+      was_forwarded: random.chance(0.2),
+    },
+    highlights: { content: [highlightOf(content, subject)] },
+  }
+}
+
+function blogPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
+  const content = postAbout(random, subject)
+  return {
+    type: 'blog_post',
+    uid: `blog_post/hidden_wiki_news/${number}`,
+    severities: ['low', 'info', 'medium'],
+    data: {
+      url: `http://news.example/${number}`,
+      content,
+      description: null,
+      posted_at: random.chance(0.5) ? null : zoneless(createdAtMs),
+    },
+    highlights: { content: [highlightOf(content, subject)] },
+  }
+}
+
+function listing({ random, number, subject }: DraftContext): Draft {
+  const content = postAbout(random, subject)
+  return {
+    type: 'listing',
+    uid: `listing/apollon_market/${number}`,
+    severities: ['medium', 'high', 'low'],
+    data: {
+      url: `http://apollon.example/listing/${number}`,
+      title: `${subject} accounts x10`,
+      content,
+      currency: 'USD',
+      escrow: random.chance(0.7),
+      price: random.int(5, 5000) / 10,
+      ship_to: [],
+      ship_from: ['Worldwide'],
+      stock_count: null,
+      actor: actorOf(random),
+      classification: {
+        classes: { is_carding: true, is_phishing: null },
+        types: { is_data: true, is_service: false },
+      },
+      context: { category_name: 'Accounts' },
+    },
+    highlights: { title: [highlightOf(subject, subject)] },
+  }
+}
+
+/** Its uid says `document`, unlike its type (public documentation, event types). */
+function ransomLeak({ random, number, subject }: DraftContext): Draft {
+  const group = random.pick(['lockbit', 'akira', 'play', 'qilin'])
+  return {
+    type: 'ransomleak',
+    uid: `document/${group}/${number}`,
+    severities: ['critical', 'critical', 'high'],
+    data: {
+      url: `http://${group}.example/post/${number}`,
+      response_url: null,
+      title: subject,
+      content: `${subject} has been encrypted. 5 days left.`,
+      body: null,
+      victim_information: {
+        name: subject.toLowerCase(),
+        display_name: subject,
+        domain: hostOf(subject),
+        alternative_domains: null,
+        industry: 'finance',
+        employee_count: random.int(10, 50_000),
+        city: 'Zürich',
+        state: null,
+        country: 'CH',
+        latitude: 47.37,
+        longitude: 8.54,
+      },
+    },
+    highlights: { title: [highlightOf(subject, subject)] },
   }
 }

@@ -1,6 +1,5 @@
 /** Every event of the sandbox, in order of creation per group and in order of arrival over all. */
-import type { EventChange, SandboxEvent } from './sandbox-event.ts'
-import type { Places } from './watch.ts'
+import type { SandboxGroup } from '../options.ts'
 
 /** A place in the order of an event search: creation in milliseconds, then uid by code units. */
 export type Position = readonly [createdAtMs: number, uid: string]
@@ -103,3 +102,86 @@ function firstIndexWhere(events: readonly Placed[], holds: (event: Placed) => bo
   }
   return low
 }
+
+/** An event as the sandbox holds it; what the wire shows of it is made at each reading. */
+export interface SandboxEvent {
+  uid: string
+  /** The item's `metadata.type`, e.g. `lookalike`. */
+  type: string
+  severity: string
+  /** The tenant's own severity; null: none. */
+  override: string | null
+  createdAtMs: number
+  /** When it was matched into the feed and became visible: later than `createdAtMs` for a late arrival. */
+  arrivedAtMs: number
+  /** What its pages say of that; null: they do not. */
+  matchedAtMs: number | null
+  /** The identifier groups that show it. */
+  groupIds: number[]
+  identifiers: { id: number; name: string }[]
+  tags: string[]
+  notes: string | null
+  /** An ignored event is hidden from pages that do not ask for ignored ones. */
+  ignoredAtMs: number | null
+  remediatedAtMs: number | null
+  highlights: Record<string, string[]>
+  /** The `data` of the full event; null: its type has no model. */
+  data: Record<string, unknown> | null
+  /** A stealer log's own, instead of what is made up for it. */
+  stolen?: Partial<Stolen>
+  /** Set: the page carries this instead of an item, whatever it is. */
+  raw?: unknown
+}
+
+export interface StolenCredential {
+  url: string
+  username: string
+  password: string
+  application: string
+}
+
+export interface StolenCookie {
+  host_key: string
+  path: string
+  /** Without a zone (facts.md 2.5). */
+  expires_utc: string
+  name: string
+  value: string
+}
+
+export interface Stolen {
+  credentials: StolenCredential[]
+  cookies: StolenCookie[]
+}
+
+/** What may change after an event arrived: its place in the order may not. */
+export type EventChange = Partial<Omit<SandboxEvent, 'uid' | 'createdAtMs' | 'groupIds'>>
+
+/** Every event in order of position, whichever groups show it; what came since is sorted in. */
+export function createOrderedEvents(history: Pick<History, 'all'>): () => readonly SandboxEvent[] {
+  let arrived = 0
+  let ordered: SandboxEvent[] = []
+
+  return () => {
+    const all = history.all()
+    if (all.length !== arrived) {
+      const known = all.length > arrived ? ordered : []
+      ordered = [...known, ...all.slice(known.length)].sort((left, right) =>
+        comparePositions(positionOf(left), positionOf(right)),
+      )
+      arrived = all.length
+    }
+    return ordered
+  }
+}
+
+/** Who watches for what: the subjects of new events, and whom an event concerns. */
+export interface Watch {
+  /** The identifier groups with what each watches for now. */
+  groups(): SandboxGroup[]
+  /** Where an event shows that is about its identifiers. */
+  placesOf(event: SandboxEvent): Places
+}
+
+/** Which groups show an event, and for whom: its subject first. */
+export type Places = Pick<SandboxEvent, 'groupIds' | 'identifiers'>

@@ -11,15 +11,17 @@ import {
   openSync,
   truncateSync,
 } from 'node:fs'
-import { messageOf } from '../../runtime/errors.ts'
-import { DataFolderError } from './data-folder-error.ts'
+import { z } from 'zod'
+import { messageOf, TocsinError } from '../../lib/errors.ts'
+import { replacePrivateFile } from '../../lib/private-files.ts'
+import type { CredentialPlace } from '../credentials/generator.ts'
 import {
-  createTelling,
-  parseHistoryLine,
-  type HistoryLine,
-  type ToldHistory,
-} from './history-lines.ts'
-import { replacePrivateFile } from '../../runtime/private-folder.ts'
+  type CredentialHistory,
+  credentialUid,
+  type SandboxCredential,
+} from '../credentials/history.ts'
+import type { GeneratorPlace } from '../history/generator.ts'
+import type { History, SandboxEvent } from '../history/history.ts'
 
 export interface HistoryFile {
   /** What the file told when it was opened. */
@@ -83,4 +85,168 @@ function checkHeading(file: string, line: string): void {
   if (line === heading) return
   const isOther = line.startsWith('{"format":"tocsin sandbox history"')
   throw new DataFolderError(file, isOther ? 'another version wrote it' : 'no sandbox wrote it')
+}
+
+/** What a line of the history file says, and the history that the lines together tell. */
+
+/**
+ * `events` and `credentials` say how far their generator was when the ones behind it were made, so
+ * that none comes again; the others are the things themselves, and what changed of them since.
+ */
+export type HistoryLine =
+  | ['events', GeneratorPlace]
+  | ['credentials', CredentialPlace]
+  | ['event', SandboxEvent]
+  | ['credential', SandboxCredential]
+  | ['event changed' | 'credential changed', uid: string, change: object]
+
+interface ToldHistory {
+  events: SandboxEvent[]
+  credentials: SandboxCredential[]
+  /** Of the generators; undefined: nothing was made yet. */
+  eventPlace: GeneratorPlace | undefined
+  credentialPlace: CredentialPlace | undefined
+}
+
+const text = z.string()
+const named = z.object({ id: z.number(), name: text })
+
+/** As much as a page needs to be written; the rest is taken as it stands. */
+const event = z.looseObject({
+  uid: text,
+  type: text,
+  createdAtMs: z.number(),
+  arrivedAtMs: z.number(),
+  groupIds: z.array(z.number()),
+  identifiers: z.array(named),
+  tags: z.array(text),
+  highlights: z.record(text, z.array(text)),
+})
+const credential = z.looseObject({
+  id: z.number(),
+  importedAtMs: z.number(),
+  arrivedAtMs: z.number(),
+  identifierIds: z.array(z.number()),
+  authDomains: z.array(text),
+})
+const change = z.looseObject({})
+const place = z.object({ number: z.int(), seed: z.int() })
+
+const historyLine = z.union([
+  z.tuple([z.literal('event'), event]),
+  z.tuple([z.literal('credential'), credential]),
+  z.tuple([z.literal('events'), place]),
+  z.tuple([z.literal('credentials'), place.extend({ id: z.int() })]),
+  z.tuple([z.enum(['event changed', 'credential changed']), text, change]),
+])
+
+function parseHistoryLine(line: string): HistoryLine {
+  return historyLine.parse(JSON.parse(line)) as HistoryLine
+}
+
+/** Takes lines in one after the other; throws where one speaks of what is not there. */
+function createTelling(): { told: ToldHistory; take: (line: HistoryLine) => void } {
+  const told: ToldHistory = {
+    events: [],
+    credentials: [],
+    eventPlace: undefined,
+    credentialPlace: undefined,
+  }
+  const byUid = new Map<string, object>()
+
+  function enter(uid: string, thing: object): void {
+    if (byUid.has(uid)) throw new Error(`${uid} is there twice`)
+    byUid.set(uid, thing)
+  }
+
+  return {
+    told,
+    take(line) {
+      switch (line[0]) {
+        case 'events':
+          told.eventPlace = line[1]
+          return
+        case 'credentials':
+          told.credentialPlace = line[1]
+          return
+        case 'event':
+          enter(line[1].uid, line[1])
+          told.events.push(line[1])
+          return
+        case 'credential':
+          enter(credentialUid(line[1].id), line[1])
+          told.credentials.push(line[1])
+          return
+        case 'event changed':
+        case 'credential changed': {
+          const thing = byUid.get(line[1])
+          if (!thing) throw new Error(`${line[1]} is not there`)
+          Object.assign(thing, line[2])
+        }
+      }
+    },
+  }
+}
+
+/** Histories that write down what comes and what changes, before anybody can ask for it. */
+
+/** `history` begins with what `file` told. `place`: how far the generator of events is. */
+export function recordedHistory(
+  history: History,
+  file: HistoryFile | null,
+  place: () => GeneratorPlace,
+): History {
+  if (!file) return history
+  history.add(file.told.events)
+  return {
+    ...history,
+    add(events) {
+      history.add(events)
+      if (events.length === 0) return
+      const lines = events.map((event): HistoryLine => ['event', event])
+      file.append([['events', place()], ...lines])
+    },
+    change(uid, change) {
+      history.change(uid, change)
+      file.append([['event changed', uid, change]])
+    },
+    place(uid, places) {
+      history.place(uid, places)
+      file.append([['event changed', uid, places]])
+    },
+  }
+}
+
+/** As `recordedHistory`, of credentials. */
+export function recordedCredentials(
+  history: CredentialHistory,
+  file: HistoryFile | null,
+  place: () => CredentialPlace,
+): CredentialHistory {
+  if (!file) return history
+  history.add(file.told.credentials)
+  return {
+    ...history,
+    add(credentials) {
+      history.add(credentials)
+      if (credentials.length === 0) return
+      const lines = credentials.map((credential): HistoryLine => ['credential', credential])
+      file.append([['credentials', place()], ...lines])
+    },
+    change(uid, change) {
+      history.change(uid, change)
+      file.append([['credential changed', uid, change]])
+    },
+  }
+}
+
+/** The sandbox cannot use its data folder; the message names the file and the way out. */
+export class DataFolderError extends TocsinError {
+  override readonly name = 'DataFolderError'
+  readonly code = 'TOCSIN_SANDBOX'
+
+  constructor(file: string, problem: string, cause?: unknown) {
+    const remedy = 'put it back from a copy, or choose another folder with --data'
+    super(`the sandbox cannot go on from ${file}: ${problem}; ${remedy}`, { cause })
+  }
 }

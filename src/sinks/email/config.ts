@@ -1,20 +1,26 @@
 import { z } from 'zod'
 import {
   flag,
+  laterKeys,
   list,
   rate,
   refusal,
+  type Refusal,
+  type Rule,
+  section,
   textField,
   word,
-  type Refusal,
-} from '../../runtime/config-fields.ts'
-import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
-import { laterKeys, section, type Rule } from '../../runtime/config-section.ts'
-import type { Secret } from '../../runtime/secret.ts'
-import { loginProblem } from '../../runtime/web-address.ts'
-import { digestConfig, type DigestConfig } from '../digest-config.ts'
-import { laterForPeople } from '../later-keys.ts'
-import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
+} from '../../lib/config-fields.ts'
+import { requiredSecretIn, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { loginProblem } from '../../lib/web-address.ts'
+import {
+  digestConfig,
+  type DigestConfig,
+  laterForPeople,
+  type ReliefConfig,
+  reliefIn,
+  reliefKeys,
+} from '../config.ts'
 
 export interface EmailConfig {
   name: string

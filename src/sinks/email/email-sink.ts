@@ -3,13 +3,27 @@
  * that takes a mail for two may refuse one of them. Accepted means that the server answered the
  * message's end with 2xx.
  */
-import { signalWithin, type Clock } from '../../runtime/clock.ts'
-import type { Logger } from '../../runtime/logger.ts'
-import { destinationsOf } from '../destinations.ts'
-import { SinkError, type Delivery, type Receipt, type Sink } from '../sink.ts'
+import { domainToASCII } from 'node:url'
+import type { SendMailOptions } from 'nodemailer'
+import { type Clock, signalWithin } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { type Message, renderMessage } from '../../messages/message.ts'
+import { cutText } from '../../messages/sanitize.ts'
+import { renderSummary, zonedTime } from '../../messages/summary-message.ts'
+import { severityLabel, type Summary } from '../../messages/summary.ts'
+import { destinationsOf, recipientHash } from '../destinations.ts'
+import {
+  type Attachment,
+  type Delivery,
+  type Receipt,
+  type Sink,
+  SinkError,
+  soleMember,
+} from '../sink.ts'
 import type { EmailConfig } from './config.ts'
-import { composeMail } from './mail.ts'
-import { answerTimeoutMs, createSmtpPool, maxConnections, setUpTimeoutMs } from './smtp-pool.ts'
+import { renderHtml, renderSummaryHtml } from './mail-html.ts'
+import { renderSummaryText, renderText } from './mail-text.ts'
+import { answerTimeoutMs, createSmtpPool, maxConnections, setUpTimeoutMs } from './smtp.ts'
 
 export interface EmailEnvironment {
   logger: Logger
@@ -62,4 +76,137 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
       return Promise.resolve()
     },
   }
+}
+
+/** One mail for one recipient, whole but for the sending: headers, threading, both parts. */
+
+type MailAttachment = NonNullable<SendMailOptions['attachments']>[number]
+
+export interface MailOptions {
+  sink: string
+  /** An address, or `Name <address>`. */
+  from: string
+  /** The recipient's address. */
+  to: string
+  /** The time of this attempt, milliseconds since 1970. */
+  nowMs: number
+}
+
+export function composeMail(
+  delivery: Delivery,
+  { sink, from, to, nowMs }: MailOptions,
+): SendMailOptions {
+  const sender = parseSender(from)
+  const { subject, text, html, list, thread } = mailContent(delivery, sink)
+  // No mail has this id: mail programs put what refers to it together.
+  const root = `<${thread}.tocsin@${sender.domain}>`
+  return {
+    from: { name: sender.name, address: sender.address },
+    to: { name: '', address: to },
+    envelope: { from: sender.address, to: [to] },
+    subject: literal(subject),
+    date: new Date(nowMs),
+    messageId: `<${delivery.id}.${recipientHash(to)}@${sender.domain}>`,
+    inReplyTo: root,
+    references: root,
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'X-Auto-Response-Suppress': 'All',
+      'List-Id': `<${list}.tocsin.${sender.domain}>`,
+      ...(delivery.mayBeRepeat && { 'Tocsin-Possible-Repeat': 'true' }),
+      ...(delivery.isTest === true && { 'Tocsin-Test': 'true' }),
+    },
+    text,
+    html,
+    ...(delivery.attachment && { attachments: [attached(delivery.attachment)] }),
+  }
+}
+
+/** In ASCII nothing is encoded again: what looks like an encoded word (RFC 2047) would be read as one. */
+function literal(subject: string): string {
+  return subject.replaceAll('=?', '= ?')
+}
+
+function attached({ fileName, contentType, content }: Attachment): MailAttachment {
+  return { filename: fileName, contentType, content: Buffer.from(content) }
+}
+
+interface Sender {
+  name: string
+  address: string
+  /** ASCII, for ids. */
+  domain: string
+}
+
+function parseSender(from: string): Sender {
+  const match = /^([^<>]*)<([^<>]+)>$/.exec(from.trim())
+  const address = (match?.[2] ?? from).trim()
+  const domain = domainToASCII(address.slice(address.lastIndexOf('@') + 1))
+  const name = match?.[1]
+    ?.trim()
+    .replace(/^"(.*)"$/, '$1')
+    .trim()
+  return { name: name || 'Tocsin', address, domain: domain || 'localhost' }
+}
+
+/** What a mail says, of one event or of several, and which mails it belongs to. */
+
+export interface MailContent {
+  subject: string
+  text: string
+  html: string
+  /** What the mail is one of: a feed's events, a sink's digests. ASCII, for `List-Id`. */
+  list: string
+  /** Which mails it stands with: those of its list of one day. ASCII. */
+  thread: string
+}
+
+const maxSubjectLength = 180
+
+/** Throws SinkError `invalid` for several events without a summary. */
+export function mailContent(delivery: Delivery, sink: string): MailContent {
+  const origin = { sink, deliveryId: delivery.id }
+  const { summary } = delivery
+  if (summary === undefined) {
+    const message = renderMessage(soleMember(delivery), delivery)
+    return {
+      subject: cutText(`[${severityLabel(message.severity)}] ${message.title}`, maxSubjectLength),
+      text: renderText(message, origin),
+      html: renderHtml(message, origin),
+      list: message.feed,
+      thread: `${message.feed}.${utcDay(eventTime(message))}`,
+    }
+  }
+  const message = renderSummary({ ...delivery, summary })
+  const list = listOf(summary, sink)
+  return {
+    subject: message.subject,
+    text: renderSummaryText(message, origin),
+    html: renderSummaryHtml(message, origin),
+    list,
+    thread: `${list}.${summaryDay(summary)}`,
+  }
+}
+
+function eventTime({ matchedAtMs, createdAtMs, fetchedAtMs }: Message): number {
+  return matchedAtMs ?? createdAtMs ?? fetchedAtMs
+}
+
+/** The mails of one feed stand together however many events they tell of. */
+function listOf({ digest, byFeed }: Summary, sink: string): string {
+  const [feed, ...others] = byFeed
+  if (digest !== undefined) return `digest.${sink}`
+  return (feed === undefined || others.length > 0 ? sink : feed.name).replaceAll(
+    /[^A-Za-z0-9_-]+/g,
+    '-',
+  )
+}
+
+function summaryDay({ digest, firstAtMs }: Summary): string {
+  return digest === undefined ? utcDay(firstAtMs) : zonedTime(digest.timeZone).day(digest.dueAtMs)
+}
+
+function utcDay(atMs: number): string {
+  const day = new Date(atMs)
+  return Number.isNaN(day.getTime()) ? 'undated' : day.toISOString().slice(0, 10)
 }

@@ -1,12 +1,17 @@
 /** The HTML part of one event: one column for a phone, no images and nothing remote. */
+import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
-import { severityLabel } from '../../messages/severity-counts.ts'
-import { factsForPeople } from '../message-facts.ts'
-import { escapeHtml } from './escape-html.ts'
-import { htmlPage } from './html-page.ts'
-import { originOf, type MailOrigin } from './mail-origin.ts'
-import { accentOf, grey, mono, tint, wrap } from './mail-style.ts'
+import { cutText } from '../../messages/sanitize.ts'
+import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
+import {
+  severitiesInWords,
+  type SeverityCount,
+  severityInWords,
+  severityLabel,
+} from '../../messages/summary.ts'
+import { factsForPeople } from '../sink.ts'
+import { type MailOrigin, originOf, summaryOriginOf } from './mail-text.ts'
 
 export function renderHtml(message: Message, origin: MailOrigin): string {
   const accent = accentOf(message.severity)
@@ -55,4 +60,337 @@ function renderExtract(extract: Message['extract']): string {
     `<p style="margin:10px 0 4px;font-size:12px;color:${grey}">${escapeHtml(extract.label)}</p>`,
     `<pre style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
   ].join('\n')
+}
+
+/**
+ * The HTML part of several events: one column that a phone shows whole, tables where the Word engine
+ * of Outlook needs them. As many events as keep the part under what Gmail clips; the rest is counted.
+ */
+
+/** Gmail clips a mail at 102 kB. */
+const maxHtmlBytes = 99_000
+/** What may go around the events before it is said in less. */
+const maxFrameBytes = 60_000
+
+export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): string {
+  const frameOf = (narrow: SummaryMessage): Frame => renderFrame(narrow, origin)
+  let frame = frameOf(message)
+  for (const narrowing of narrowings) {
+    if (bytesOf(frame.before + frame.after) <= maxFrameBytes) break
+    frame = frameOf(narrowed(message, narrowing))
+  }
+  const room = maxHtmlBytes - bytesOf(frame.before + frame.after) - 2000
+  return htmlPage(
+    leadOf(message),
+    widthOf600(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
+  )
+}
+
+interface Frame {
+  before: string
+  after: string
+}
+
+/** An inbox shows what is wrong before what is new. */
+function leadOf({ alarms, subject, bySeverity }: SummaryMessage): string {
+  return [...alarms.slice(0, 2), subject, severitiesInWords(bySeverity)].filter(Boolean).join(' · ')
+}
+
+function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
+  const { coverage, days } = message
+  const picture = renderDays(days)
+  const before = [
+    `<h1 style="margin:0 0 10px;font-size:21px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>\n`,
+    coverage === null ? '' : renderWindow(coverage.window, message.timeZone),
+    message.alarms.map(renderAlarm).join(''),
+    message.notes.map(renderNote).join(''),
+    coverage?.statement
+      ? `<p style="margin:0 0 14px;${wrap}">${escapeHtml(coverage.statement)}</p>\n`
+      : '',
+    renderChips(message.bySeverity),
+    picture === '' ? '' : `${heading('By day')}${picture}`,
+    coverage === null ? '' : renderAlreadySent(coverage),
+  ]
+  const foot = summaryOriginOf(message, origin).map(escapeHtml).join('<br>')
+  const after = [
+    renderCounts(message.counts),
+    coverage === null ? '' : renderCoverage(coverage),
+    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">${foot}</p>\n`,
+  ]
+  return { before: before.join(''), after: after.join('') }
+}
+
+function renderWindow(window: string, timeZone: string): string {
+  const text = `${escapeHtml(window)} (${escapeHtml(timeZone)})`
+  return `<p style="margin:0 0 14px;font-size:14px;${faint};${wrap}">${text}</p>\n`
+}
+
+function renderAlarm(alarm: string): string {
+  const red = accentOf('critical')
+  return [
+    `${tableStart}<tr><td style="padding:10px 12px;border-left:5px solid ${red};${tint};font-size:15px;font-weight:bold;${wrap}">`,
+    `&#9888; ${escapeHtml(alarm)}</td></tr><tr><td height="10" style="font-size:1px;line-height:10px">&nbsp;</td></tr></table>\n`,
+  ].join('')
+}
+
+/** Lines until `room` bytes are used, then how many events are not shown. */
+function renderLines(message: SummaryMessage, room: number, deliveryId: string): string {
+  const rows: string[] = []
+  let used = 0
+  for (const line of message.lines) {
+    const row = renderLine(line)
+    used += bytesOf(row)
+    if (used > room) break
+    rows.push(row)
+  }
+  const more = moreOf(message, rows.length, deliveryId)
+  if (rows.length === 0 && more === null) return ''
+  const table = rows.length === 0 ? '' : `${tableStart}\n${rows.join('')}</table>\n`
+  const rest =
+    more === null
+      ? ''
+      : `<p style="margin:10px 0 0;font-size:14px;${faint};${wrap}">${escapeHtml(more)}</p>\n`
+  return `${heading('Events')}${table}${rest}`
+}
+
+function renderLine(line: SummaryLine): string {
+  const { severity, title, identifier, remark, time, feed, link } = line
+  const accent = accentOf(severity)
+  const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
+  const open =
+    link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
+  const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
+  return [
+    `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
+    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip} ${escapeHtml(title)}</div>`,
+    `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin.map(escapeHtml).join(' &middot; ')}${open}</div></td></tr>`,
+    '<tr><td colspan="2" height="12" style="font-size:1px;line-height:12px">&nbsp;</td></tr>\n',
+  ].join('')
+}
+
+/** Outlook knows no max-width, so it gets a table of its own around the others. */
+function widthOf600(content: string): string {
+  return [
+    '<!--[if mso]><table role="presentation" width="600" align="center" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->',
+    `<div style="max-width:600px;margin:0 auto">\n${content}</div>`,
+    '<!--[if mso]></td></tr></table><![endif]-->',
+  ].join('\n')
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
+}
+
+/** How much is said around the events. */
+interface Narrowing {
+  /** Code points of a name, a note, an alarm. */
+  text: number
+  names: number
+  days: number
+  feeds: number
+  alreadySent: number
+}
+
+/** Gentle first. */
+const narrowings: readonly Narrowing[] = [
+  { text: 200, names: 6, days: 31, feeds: 20, alreadySent: 10 },
+  { text: 60, names: 5, days: 14, feeds: 10, alreadySent: 5 },
+  { text: 30, names: 3, days: 7, feeds: 5, alreadySent: 3 },
+]
+
+/** The same message with less around its events; what is left out of coverage stays counted. */
+function narrowed(message: SummaryMessage, to: Narrowing): SummaryMessage {
+  const { coverage } = message
+  return {
+    ...message,
+    alarms: message.alarms.map((alarm) => cutText(alarm, Math.max(to.text, 150))),
+    notes: message.notes.map((note) => cutText(note, Math.max(to.text, 100))),
+    counts: message.counts.map(({ label, entries }) => ({
+      label,
+      entries: entries
+        .slice(0, to.names)
+        .map(({ name, count }) => ({ name: cutText(name, to.text), count })),
+    })),
+    days: message.days.slice(-to.days),
+    coverage: coverage && {
+      ...coverage,
+      feeds: coverage.feeds.slice(0, to.feeds),
+      moreFeeds: coverage.moreFeeds + Math.max(0, coverage.feeds.length - to.feeds),
+      alreadySent: coverage.alreadySent
+        .slice(0, to.alreadySent)
+        .map((each) => ({ ...each, title: cutText(each.title, Math.max(to.text, 80)) })),
+      moreAlreadySent:
+        coverage.moreAlreadySent + Math.max(0, coverage.alreadySent.length - to.alreadySent),
+    },
+  }
+}
+
+/** The lower half of a summary's HTML part: counts, and what a digest covers. */
+
+function heading(text: string): string {
+  return `<h2 style="margin:22px 0 8px;font-size:15px;line-height:1.3">${escapeHtml(text)}</h2>\n`
+}
+
+function renderCounts(counts: SummaryMessage['counts']): string {
+  return counts
+    .map(({ label, entries }) => {
+      const rows = entries.map(
+        ({ name, count }) =>
+          `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
+      )
+      return `${heading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
+    })
+    .join('')
+}
+
+function renderCoverage(coverage: Coverage): string {
+  return [
+    coverage.left.length === 0 ? '' : `${heading('Not listed above')}${list(coverage.left)}`,
+    renderFeeds(coverage),
+  ].join('')
+}
+
+/** Before what is new: these are the worst of the window. */
+function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
+  if (alreadySent.length === 0) return ''
+  const lines = alreadySent.map(({ severity, title, link, time }) => {
+    const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
+    const open =
+      link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
+    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${escapeHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
+  })
+  return `${heading('Already sent')}${lines.join('')}${list(moreLine(moreAlreadySent))}`
+}
+
+function renderFeeds({ feeds, moreFeeds }: Coverage): string {
+  if (feeds.length === 0) return ''
+  const rows = feeds.map(({ feed, text, isBehind }) => {
+    const mark = isBehind
+      ? `<span style="${chipStyle('critical')};font-size:11px">&nbsp;BEHIND&nbsp;</span> `
+      : ''
+    return `<p style="margin:0 0 4px;font-size:14px;${wrap}">${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}</p>\n`
+  })
+  return `${heading('How far the feeds were read')}${rows.join('')}${list(moreLine(moreFeeds))}`
+}
+
+function moreLine(more: number): string[] {
+  return more > 0 ? [`and ${more} more`] : []
+}
+
+function list(lines: readonly string[]): string {
+  return lines
+    .map((line) => `<p style="margin:0 0 4px;font-size:14px;${wrap}">${escapeHtml(line)}</p>\n`)
+    .join('')
+}
+
+/** Severities as a picture of table cells: no image to load, and the Word engine of Outlook draws it too. */
+
+type Day = SummaryMessage['days'][number]
+
+const tableStart =
+  '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="border-collapse:collapse">'
+
+/** Each severity with its count, the colour behind white letters. */
+function renderChips(counts: readonly SeverityCount[]): string {
+  if (counts.length === 0) return ''
+  const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
+  const chips = counts.map(
+    ({ severity, count }) =>
+      `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(severityInWords(severity))}&nbsp;</span>`,
+  )
+  return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
+}
+
+/** One row a day: its name, a bar as long as the day was busy, the counts in words. */
+function renderDays(days: readonly Day[]): string {
+  const busiest = Math.max(...days.map(({ total }) => total), 0)
+  if (days.length < 2 || busiest === 0) return ''
+  return `${tableStart}\n${days.map((day) => renderDay(day, busiest)).join('\n')}\n</table>\n`
+}
+
+function renderDay({ label, total, bySeverity }: Day, busiest: number): string {
+  const words = total === 0 ? 'none' : severitiesInWords(bySeverity)
+  const bar =
+    total === 0
+      ? ''
+      : renderBar(bySeverity, total, Math.max(1, Math.round((100 * total) / busiest)))
+  return [
+    `<tr><td width="76" valign="top" style="padding:0 10px 8px 0;font-size:13px;white-space:nowrap">${escapeHtml(label)}</td>`,
+    `<td valign="top" style="padding:3px 0 8px">${bar}<div style="font-size:12px;line-height:1.4;${faint};${wrap}">${escapeHtml(words)}</div></td></tr>`,
+  ].join('')
+}
+
+/** Widths are of the busiest day and, within the bar, of the day's own events; a cell is never without. */
+function renderBar(counts: readonly SeverityCount[], total: number, percent: number): string {
+  const cells = counts.map(({ severity, count }) => {
+    const width = Math.max(1, Math.round((100 * count) / total))
+    const colour = accentOf(severity)
+    return `<td width="${width}%" height="12" bgcolor="${colour}" style="background-color:${colour};height:12px;font-size:1px;line-height:1px">&nbsp;</td>`
+  })
+  return `<table role="presentation" width="${percent}%" cellpadding="0" cellspacing="0" border="0" style="width:${percent}%;border-collapse:collapse"><tr>${cells.join('')}</tr></table>`
+}
+
+/** A whole mail around its content. `summary` is what an inbox shows beside the subject. */
+function htmlPage(summary: string, content: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="format-detection" content="telephone=no, date=no, address=no, email=no, url=no">
+<meta name="x-apple-disable-message-reformatting">
+<meta name="color-scheme" content="light dark">
+<meta name="supported-color-schemes" content="light dark">
+<title>${escapeHtml(summary)}</title>
+</head>
+<body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
+<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(summary)}</div>
+${content}
+</body>
+</html>
+`
+}
+
+/**
+ * Styles of the HTML parts, inline because mail programs drop the others. Text has the reader's own
+ * colours, so that a dark mode may turn the page around; every colour here keeps a contrast of 4.5 to
+ * white, whether behind or before it, and of 3 to near black (WCAG 2.2, 1.4.3 and 1.4.11).
+ */
+const sans = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
+const mono = 'font-family:ui-monospace,Menlo,Consolas,monospace'
+const grey = '#767676'
+/** Less loud on any background; no grey has a contrast of 4.5 to both white and near black. */
+const faint = 'opacity:0.75'
+const tint = 'background-color:rgba(127,127,127,0.14)'
+const wrap = 'overflow-wrap:anywhere;word-break:break-word'
+
+const accents: Readonly<Record<string, string>> = {
+  critical: '#c62828',
+  high: '#cb3f10',
+  medium: '#9a6200',
+  low: '#1976d2',
+  info: grey,
+}
+
+/** An unknown word is as grave as the gravest. */
+function accentOf(severity: string): string {
+  return (Object.hasOwn(accents, severity) ? accents[severity] : undefined) ?? '#c62828'
+}
+
+/** A word in white on the severity's colour. */
+function chipStyle(severity: string): string {
+  return `padding:1px 7px;border-radius:4px;font-weight:bold;color:#ffffff;background-color:${accentOf(severity)}`
+}
+
+const entities: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as HTML shows it, between tags and in quoted attributes. The only way into the HTML part. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }

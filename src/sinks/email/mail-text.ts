@@ -1,7 +1,8 @@
+import type { Coverage } from '../../messages/coverage.ts'
 import type { Message } from '../../messages/message.ts'
-import { severityLabel } from '../../messages/severity-counts.ts'
-import { factsForPeople } from '../message-facts.ts'
-import { originOf, type MailOrigin } from './mail-origin.ts'
+import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
+import { severitiesInWords, severityInWords, severityLabel } from '../../messages/summary.ts'
+import { factsForPeople } from '../sink.ts'
 
 /** The plain part. A quotation stands behind bars, so that none of its lines passes for one of ours. */
 export function renderText(message: Message, origin: MailOrigin): string {
@@ -21,4 +22,145 @@ function quotation(extract: Message['extract']): string {
   if (extract === null) return ''
   const lines = extract.text.split('\n').map((line) => `  | ${line}`)
   return [`${extract.label}:`, ...lines].join('\n')
+}
+
+/** The plain part of several events: what the HTML part says, columns and bars as text. */
+
+/** As much as the HTML part may take: nobody reads more in a mail, and every server takes it. */
+const maxLinesBytes = 60_000
+const barWidth = 24
+
+export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): string {
+  const { coverage } = message
+  const paragraphs = [
+    message.title,
+    message.alarms.map((alarm) => `!! ${alarm}`).join('\n'),
+    message.notes.map((note) => `* ${note}`).join('\n'),
+    [
+      coverage?.statement ?? '',
+      coverage === null ? '' : `Window: ${coverage.window} (${message.timeZone})`,
+    ]
+      .filter(Boolean)
+      .join('\n'),
+    columns(
+      '',
+      message.bySeverity.map(({ severity, count }) => [String(count), severityInWords(severity)]),
+    ),
+    daysOf(message.days),
+    coverage === null ? '' : alreadySentIn(coverage),
+    linesOf(message, origin.deliveryId),
+    ...message.counts.map(({ label, entries }) =>
+      columns(
+        label,
+        entries.map(({ name, count }) => [String(count), name]),
+      ),
+    ),
+    ...coverageOf(coverage),
+    `--\n${summaryOriginOf(message, origin).join('\n')}`,
+  ]
+  return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
+}
+
+/** The first column to the right, as numbers are read. */
+function columns(label: string, rows: [string, string][]): string {
+  if (rows.length === 0) return ''
+  const width = Math.max(...rows.map(([first]) => first.length))
+  const lines = rows.map(([first, second]) => `  ${first.padStart(width)}  ${second}`)
+  return [...(label === '' ? [] : [label]), ...lines].join('\n')
+}
+
+function daysOf(days: SummaryMessage['days']): string {
+  const busiest = Math.max(...days.map(({ total }) => total), 0)
+  if (days.length < 2 || busiest === 0) return ''
+  const label = Math.max(...days.map((day) => day.label.length))
+  const count = String(busiest).length
+  const rows = days.map((day) => {
+    const length = day.total === 0 ? 0 : Math.max(1, Math.round((barWidth * day.total) / busiest))
+    const bar = '#'.repeat(length).padEnd(barWidth)
+    const words = severitiesInWords(day.bySeverity)
+    return `  ${day.label.padEnd(label)}  ${String(day.total).padStart(count)}  ${bar}  ${words}`
+  })
+  return ['By day', ...rows.map((row) => row.trimEnd())].join('\n')
+}
+
+function linesOf(message: SummaryMessage, deliveryId: string): string {
+  const shown: string[] = []
+  let used = 0
+  for (const line of message.lines) {
+    const text = lineOf(line)
+    used += Buffer.byteLength(text)
+    if (used > maxLinesBytes) break
+    shown.push(text)
+  }
+  const more = moreOf(message, shown.length, deliveryId)
+  if (shown.length === 0 && more === null) return ''
+  return ['Events', ...shown, ...(more === null ? [] : [`  ${more}`])].join('\n')
+}
+
+function lineOf({ severity, title, identifier, remark, time, feed, link }: SummaryLine): string {
+  const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
+  const lines = [`  ${severityLabel(severity)}  ${title}`, `      ${margin.join(', ')}`]
+  return [...lines, ...(link === null ? [] : [`      ${link}`])].join('\n')
+}
+
+function alreadySentIn({ alreadySent, moreAlreadySent }: Coverage): string {
+  const lines = alreadySent.flatMap(({ severity, title, link, time }) => [
+    `  ${severityLabel(severity)}  ${title}`,
+    `      sent ${time}`,
+    ...(link === null ? [] : [`      ${link}`]),
+  ])
+  return listOf('Already sent', lines, moreAlreadySent)
+}
+
+function coverageOf(coverage: SummaryMessage['coverage']): string[] {
+  if (coverage === null) return []
+  const { left, feeds, moreFeeds } = coverage
+  const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
+  return [
+    listOf(
+      'Not listed above',
+      left.map((text) => `  ${text}`),
+      0,
+    ),
+    listOf(
+      'How far the feeds were read',
+      feeds.map(
+        ({ feed, text, isBehind }) =>
+          `  ${feed.padEnd(width)}  ${isBehind ? 'BEHIND, ' : ''}${text}`,
+      ),
+      moreFeeds,
+    ),
+  ]
+}
+
+function listOf(label: string, lines: readonly string[], more: number): string {
+  if (lines.length === 0) return ''
+  return [label, ...lines, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n')
+}
+
+/** What a mail says of itself at its foot. */
+export interface MailOrigin {
+  sink: string
+  deliveryId: string
+}
+
+/** Lines for whoever asks Tocsin about this mail: `explain <uid>`. */
+export function originOf(message: Message, { sink, deliveryId }: MailOrigin): string[] {
+  return [
+    `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
+    `uid: ${message.uid}`,
+    `delivery: ${deliveryId}`,
+  ]
+}
+
+/** As above, for a mail about several events. */
+export function summaryOriginOf(
+  { route, timeZone, attachment }: SummaryMessage,
+  { sink, deliveryId }: MailOrigin,
+): string[] {
+  return [
+    `Sent by Tocsin to sink ${sink}${route === null ? '' : `, route: ${route}`}`,
+    `Times are ${timeZone}. ${attachment === null ? '' : `Attached: ${attachment}`}`.trim(),
+    `delivery: ${deliveryId}`,
+  ]
 }

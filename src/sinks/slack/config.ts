@@ -1,12 +1,15 @@
 import { z } from 'zod'
-import { flag, rate } from '../../runtime/config-fields.ts'
-import { requiredSecretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
-import { laterKeys, section } from '../../runtime/config-section.ts'
-import type { Secret } from '../../runtime/secret.ts'
-import { webAddressProblem } from '../../runtime/web-address.ts'
-import { digestConfig, type DigestConfig } from '../digest-config.ts'
-import { laterForPeople } from '../later-keys.ts'
-import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
+import { flag, laterKeys, rate, section } from '../../lib/config-fields.ts'
+import { requiredSecretIn, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { webAddressProblem } from '../../lib/web-address.ts'
+import {
+  digestConfig,
+  type DigestConfig,
+  laterForPeople,
+  type ReliefConfig,
+  reliefIn,
+  reliefKeys,
+} from '../config.ts'
 
 export interface SlackConfig {
   name: string

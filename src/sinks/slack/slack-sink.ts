@@ -2,15 +2,22 @@
  * Messages to a Slack channel through an incoming webhook, of one event or a summary of several.
  * Accepted means that Slack answered 200 `ok`. Where Slack refuses the blocks, the same is said once more in plain words.
  */
-import { signalWithin, type Clock } from '../../runtime/clock.ts'
-import type { Logger } from '../../runtime/logger.ts'
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import {
+  IncomingWebhook,
+  type IncomingWebhookDefaultArguments,
+  IncomingWebhookHTTPError,
+} from '@slack/webhook'
+import { Agent, buildConnector, errors, fetch } from 'undici'
+import { type Clock, signalWithin } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { parseRetryAfter } from '../../lib/web-address.ts'
+import { guardConnector, publicLookup } from '../address-guard.ts'
 import { destinationsOf } from '../destinations.ts'
-import type { Delivery, Receipt, Sink, SinkError } from '../sink.ts'
+import { type Delivery, type Receipt, type Sink, SinkError, type SinkReason } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
-import { postToSlack } from './slack-client.ts'
-import { answerFailure, isAccepted } from './slack-failure.ts'
-import type { SlackMessage } from './slack-message.ts'
-import { previewSlack } from './preview-slack.ts'
+import { previewSlack, type SlackMessage } from './slack-message.ts'
 
 export interface SlackEnvironment {
   logger: Logger
@@ -59,4 +66,270 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
       return Promise.resolve()
     },
   }
+}
+
+/**
+ * One post to an incoming webhook: one connection, no retry, no redirect, no private address. The URL
+ * is the credential, so no error of the layers below is passed on, not even as a cause.
+ */
+
+const connectTimeoutMs = 5000
+const maxAnswerBytes = 64 * 1024
+
+export interface PostOptions {
+  signal: AbortSignal
+  timeoutMs: number
+  clock: Clock
+}
+
+/** Gives whatever Slack answered; throws SinkError where there was no answer. */
+export async function postToSlack(
+  config: SlackConfig,
+  message: SlackMessage,
+  options: PostOptions,
+): Promise<SlackAnswer> {
+  const url = readSlackUrl(config)
+  const progress: Progress = { isConnected: false, status: undefined, retryAfterMs: undefined }
+  const agent = createAgent(config.allowPrivate, progress)
+  const webhook = new IncomingWebhook(url, {
+    timeout: options.timeoutMs,
+    retryConfig: { retries: 0 },
+    fetch: watchedFetch(agent, progress, options),
+  })
+  try {
+    const { text } = await webhook.send(message)
+    return { status: progress.status ?? 0, body: text, retryAfterMs: undefined }
+  } catch (error) {
+    return answerOf(error, progress, options.signal)
+  } finally {
+    await agent.destroy()
+  }
+}
+
+/** A connection of its own for each post: a stale one's reset would look like a lost answer. */
+function createAgent(allowPrivate: boolean, progress: Progress): Agent {
+  const connect = allowPrivate
+    ? buildConnector({ timeout: connectTimeoutMs })
+    : guardConnector(
+        buildConnector({
+          timeout: connectTimeoutMs,
+          lookup: publicLookup(lookup as LookupFunction),
+        }),
+      )
+  return new Agent({
+    maxResponseSize: maxAnswerBytes,
+    connect: (target, callback) =>
+      connect(target, (...result) => {
+        progress.isConnected = result[0] === null
+        callback(...result)
+      }),
+  })
+}
+
+type Fetch = NonNullable<IncomingWebhookDefaultArguments['fetch']>
+
+/** The library keeps neither the status of a success nor the headers of a failure. */
+function watchedFetch(agent: Agent, progress: Progress, { signal, clock }: PostOptions): Fetch {
+  return async (url, { method = 'POST', headers = {}, body, signal: deadline } = {}) => {
+    const response = await fetch(url, {
+      method,
+      headers,
+      body: typeof body === 'string' ? body : '',
+      redirect: 'manual',
+      dispatcher: agent,
+      signal: deadline ? AbortSignal.any([signal, deadline]) : signal,
+    })
+    progress.status = response.status
+    const retryAfter = response.headers.get('retry-after') ?? undefined
+    progress.retryAfterMs = parseRetryAfter(retryAfter, clock.now())
+    return Object.assign(response, { text: () => answerText(response.body, maxAnswerBytes) })
+  }
+}
+
+function answerOf(error: unknown, progress: Progress, signal: AbortSignal): SlackAnswer {
+  const { status, retryAfterMs } = progress
+  if (error instanceof IncomingWebhookHTTPError) {
+    return { status: error.statusCode, body: String(error.body ?? ''), retryAfterMs }
+  }
+  // Where the status already says no, it does not matter that the rest of the answer was cut.
+  if (status !== undefined && status !== 200) return { status, body: '', retryAfterMs }
+  throw transportFailure(error, progress, signal)
+}
+
+/** Reads the webhook's URL anew, file included. Throws SinkError `misconfigured`, never with a part of it. */
+function readSlackUrl(config: SlackConfig): string {
+  const url = URL.parse(reveal(config))
+  if (url === null) throw misconfigured(config, 'url is not a URL')
+  if (url.protocol !== 'https:' && !(config.allowPrivate && url.protocol === 'http:')) {
+    throw misconfigured(config, 'url must begin with https://')
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw misconfigured(config, 'url may not hold a user or a password')
+  }
+  return url.href
+}
+
+function reveal(config: SlackConfig): string {
+  try {
+    return config.url.reveal()
+  } catch {
+    throw misconfigured(config, 'the file of the URL cannot be read; check url_file')
+  }
+}
+
+function misconfigured(config: SlackConfig, what: string): SinkError {
+  return new SinkError('misconfigured', `sink ${config.name}: ${what}`)
+}
+
+/**
+ * What Slack's answers mean. A word in the body says more than the status, and only `ok` with 200 is
+ * acceptance. `unauthorized` is what the workspace's people can mend with the same URL, `gone` what
+ * needs another URL.
+ */
+
+/** Incoming webhooks, "Handling errors", and the changelog of 2016-05-17. */
+const reasonsByWord: Readonly<Record<string, SinkReason>> = {
+  invalid_payload: 'invalid',
+  invalid_blocks: 'invalid',
+  invalid_blocks_format: 'invalid',
+  no_text: 'invalid',
+  too_many_attachments: 'invalid',
+  msg_blocks_too_long: 'invalid',
+  msg_too_long: 'invalid',
+  invalid_attachments: 'invalid',
+  no_service: 'gone',
+  no_service_id: 'gone',
+  invalid_token: 'gone',
+  no_team: 'gone',
+  team_disabled: 'gone',
+  channel_not_found: 'gone',
+  user_not_found: 'gone',
+  channel_is_archived: 'gone',
+  action_prohibited: 'unauthorized',
+  posting_to_general_channel_denied: 'unauthorized',
+  rate_limited: 'rate_limited',
+  ratelimited: 'rate_limited',
+  message_limit_exceeded: 'rate_limited',
+  rollup_error: 'unavailable',
+  internal_error: 'unavailable',
+  service_unavailable: 'unavailable',
+}
+
+const advice: Partial<Record<SinkReason, string>> = {
+  gone: '; make a new incoming webhook in Slack and put its URL into this sink',
+  unauthorized: "; allow the app to post to the channel in the workspace's settings",
+  redirected: '; the URL is not that of an incoming webhook',
+}
+
+export interface SlackAnswer {
+  status: number
+  body: string
+  retryAfterMs: number | undefined
+}
+
+export function isAccepted({ status, body }: SlackAnswer): boolean {
+  return status === 200 && body.trim() === 'ok'
+}
+
+/** The error for an answer that is not acceptance. Only Slack's own word of it is repeated. */
+function answerFailure({ status, body, retryAfterMs }: SlackAnswer): SinkError {
+  const word = wordOf(body)
+  const reason = reasonOf(status, word)
+  return new SinkError(
+    reason,
+    `slack answered ${status}${word === '' ? '' : ` ${word}`}${advice[reason] ?? ''}`,
+    { status, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+  )
+}
+
+function reasonOf(status: number, word: string): SinkReason {
+  if (status === 429) return 'rate_limited'
+  const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
+  return known ?? reasonOfStatus(status)
+}
+
+function reasonOfStatus(status: number): SinkReason {
+  if (status === 408 || status === 425 || status >= 500) return 'unavailable'
+  if (status === 400 || status === 413 || status === 422) return 'invalid'
+  if (status === 401 || status === 403) return 'unauthorized'
+  if (status === 410) return 'gone'
+  if (status >= 300 && status < 400) return 'redirected'
+  return 'rejected'
+}
+
+/** Slack answers with a bare word, at times with `{"ok": false, "error": word}`. */
+function wordOf(body: string): string {
+  const match = /^\s*([a-z_]{2,60})\s*$/.exec(body) ?? /"error"\s*:\s*"([a-z_]{2,60})"/.exec(body)
+  return match?.[1] ?? ''
+}
+
+/** How far a post came, written down while it happens. */
+export interface Progress {
+  /** From here on Slack may have got the message. */
+  isConnected: boolean
+  status: number | undefined
+  retryAfterMs: number | undefined
+}
+
+/** The error for a post without an answer. */
+function transportFailure(
+  error: unknown,
+  { isConnected, status }: Progress,
+  signal: AbortSignal,
+): SinkError {
+  const causes = causesOf(error)
+  const refusal = causes.find((cause) => cause instanceof SinkError)
+  if (refusal) return new SinkError(refusal.reason, refusal.message)
+  const codes = causes.map(({ code }) => code).filter((code) => typeof code === 'string')
+  const words = [...causes.map(({ name }) => name), ...codes]
+  const has = (pattern: RegExp): boolean => words.some((word) => pattern.test(word))
+  const hasTimedOut = signal.aborted || has(/^TimeoutError$|^AbortError$|^UND_ERR_\w+_TIMEOUT$/)
+  const because = codes.length === 0 ? '' : ` (${codes.at(-1)})`
+  if (status !== undefined && has(/^UND_ERR_RES_EXCEEDED_MAX_SIZE$/)) {
+    return new SinkError('rejected', 'slack answered 200 with something else than ok', { status })
+  }
+  if (!isConnected) {
+    const isCertificate = has(/CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|^ERR_SSL_|^ERR_TLS_/)
+    return isCertificate
+      ? new SinkError('misconfigured', `slack's certificate does not verify${because}`)
+      : new SinkError('unavailable', `slack cannot be reached${hasTimedOut ? ' in time' : because}`)
+  }
+  return hasTimedOut
+    ? new SinkError('timeout', 'slack was sent the message and did not answer in time')
+    : new SinkError(
+        'connection_lost',
+        `the connection to slack was lost before its answer${because}`,
+      )
+}
+
+/** A DOMException has a number, which says nothing to people. */
+type Cause = Error & { code?: unknown }
+
+/** The error and its causes, outermost first; of an AggregateError also the first of its errors. */
+function causesOf(error: unknown): Cause[] {
+  const causes: Cause[] = []
+  let at: unknown = error
+  while (at instanceof Error && causes.length < 10) {
+    causes.push(at)
+    at = at.cause ?? (at instanceof AggregateError ? at.errors[0] : undefined)
+  }
+  return causes
+}
+
+/**
+ * The text of an answer, at most `maxBytes` of it as they are after unpacking: a few hundred bytes can
+ * unpack to gigabytes. Throws undici's own error for more.
+ */
+export async function answerText(
+  body: AsyncIterable<Uint8Array> | null,
+  maxBytes: number,
+): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength
+    if (bytes > maxBytes) throw new errors.ResponseExceededMaxSizeError()
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
 }

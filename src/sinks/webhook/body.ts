@@ -1,7 +1,6 @@
 /** What a webhook says: one JSON body per delivery, the same bytes on every attempt. */
-import { inertLine } from '../../messages/inert-line.ts'
+import { inertLine } from '../../messages/sanitize.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
-import { shorten, type Bounds } from './shorten.ts'
 
 /** Standard Webhooks asks for payloads under 20 KB; the envelope takes less than the difference. */
 const maxBodyBytes = 20_000
@@ -151,4 +150,37 @@ function iso(timeMs: number): string {
 
 function isoOrNull(timeMs: number | null): string | null {
   return timeMs === null ? null : iso(timeMs)
+}
+
+interface Bounds {
+  /** Per string, in code points. */
+  maxCharacters: number
+  /** Per array and object. */
+  maxEntries: number
+}
+
+/** The same JSON value with every string, array and object cut to the bounds, at any depth. */
+export function shorten<T>(value: T, bounds: Bounds): T {
+  return shortenAny(value, bounds) as T
+}
+
+function shortenAny(value: unknown, bounds: Bounds): unknown {
+  if (typeof value === 'string') return shortenText(value, bounds.maxCharacters)
+  if (Array.isArray(value)) {
+    return value.slice(0, bounds.maxEntries).map((entry) => shortenAny(entry, bounds))
+  }
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).slice(0, bounds.maxEntries)
+  return Object.fromEntries(
+    kept.map(([key, entry]) => [shortenText(key, bounds.maxCharacters), shortenAny(entry, bounds)]),
+  )
+}
+
+/** Cut between code points, so that no half of a surrogate pair is left. */
+function shortenText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text
+  const characters = Array.from(text.slice(0, 2 * maxCharacters))
+  return characters.length <= maxCharacters && text.length <= 2 * maxCharacters
+    ? text
+    : `${characters.slice(0, maxCharacters).join('')}…`
 }

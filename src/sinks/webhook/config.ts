@@ -2,19 +2,28 @@ import { z } from 'zod'
 import {
   duration,
   flag,
+  laterKeys,
+  laterMark,
   list,
   rate,
   refusal,
+  type Refusal,
+  type Rule,
+  section,
   textField,
   wholeNumber,
-  type Refusal,
-} from '../../runtime/config-fields.ts'
-import { requiredSecretIn, secretIn, secretKeys, secretRule } from '../../runtime/config-secrets.ts'
-import { laterKeys, laterMark, section, type Rule } from '../../runtime/config-section.ts'
-import { secretFromText, type Secret } from '../../runtime/secret.ts'
-import { webAddressProblem } from '../../runtime/web-address.ts'
+} from '../../lib/config-fields.ts'
+import {
+  requiredSecretIn,
+  type Secret,
+  secretFromText,
+  secretIn,
+  secretKeys,
+  secretRule,
+} from '../../lib/secret.ts'
+import { webAddressProblem } from '../../lib/web-address.ts'
+import { type ReliefConfig, reliefIn, reliefKeys } from '../config.ts'
 import { bytesOf, keyBytes } from './signature.ts'
-import { reliefIn, reliefKeys, type ReliefConfig } from '../relief-config.ts'
 
 export interface WebhookConfig {
   name: string

@@ -4,17 +4,26 @@
  */
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
-import { signalWithin, type Clock } from '../../runtime/clock.ts'
-import { messageOf } from '../../runtime/errors.ts'
-import type { Logger } from '../../runtime/logger.ts'
+import { Readable } from 'node:stream'
+import { Agent, buildConnector, request } from 'undici'
+import { type Clock, signalWithin } from '../../lib/clock.ts'
+import { messageOf } from '../../lib/errors.ts'
+import type { Logger } from '../../lib/logger.ts'
+import type { Secret } from '../../lib/secret.ts'
+import { parseRetryAfter } from '../../lib/web-address.ts'
+import { guardConnector, publicLookup } from '../address-guard.ts'
 import { destinationsOf } from '../destinations.ts'
-import { SinkError, type Delivery, type SendOptions, type Receipt, type Sink } from '../sink.ts'
+import {
+  type Delivery,
+  type Receipt,
+  type SendOptions,
+  type Sink,
+  SinkError,
+  type SinkReason,
+} from '../sink.ts'
 import { measureMember, renderBody } from './body.ts'
-import { errorOfAnswer } from './classify.ts'
 import type { WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
-import { targetOf } from './target.ts'
-import { createTransport } from './transport.ts'
 
 const sendTimeoutMs = 15_000
 const concurrency = 8
@@ -89,4 +98,267 @@ function headersOf(delivery: Delivery, signature: Record<string, string>): Recor
     ...(delivery.isTest && { 'tocsin-test': 'true' }),
     ...signature,
   }
+}
+
+/** Where a request goes, judged again at each use: a file may hold another address by now. */
+
+export interface Target {
+  url: Secret
+  allowPrivate: boolean
+}
+
+/** The URL as it is now. Errors name neither it nor, as a cause, the parser's error that quotes it. */
+function targetOf({ url, allowPrivate }: Target): URL {
+  const target = parseUrl(url)
+  if (target.username !== '' || target.password !== '') {
+    throw misconfigured('url carries a user or password; use secret to prove who sends')
+  }
+  if (target.protocol === 'https:') return target
+  if (target.protocol === 'http:' && allowPrivate) return target
+  throw misconfigured('url is not https; plain http needs allow_private: true')
+}
+
+function parseUrl(url: Secret): URL {
+  let text: string
+  try {
+    text = url.reveal()
+  } catch (error) {
+    throw misconfigured(`url cannot be read: ${messageOf(error)}`)
+  }
+  const target = URL.parse(text)
+  if (target === null) throw misconfigured('url is not a URL; write https://host/path')
+  return target
+}
+
+function misconfigured(what: string): SinkError {
+  return new SinkError('misconfigured', what)
+}
+
+/**
+ * One GET to an address, under the rules of webhooks: no redirect, no private address unless allowed,
+ * no retry. Success is 2xx; what goes wrong is thrown as a SinkError that does not name the address.
+ */
+
+const pingTimeoutMs = 10_000
+
+export interface PingOptions {
+  /** Finds the addresses of a host; the system's resolver unless given. */
+  resolve?: LookupFunction
+  timeoutMs?: number
+}
+
+export async function sendPing(
+  target: Target,
+  { resolve = lookup, timeoutMs = pingTimeoutMs }: PingOptions = {},
+): Promise<void> {
+  const { allowPrivate } = target
+  const url = targetOf(target)
+  const transport = createTransport({ allowPrivate, resolve, maxConnections: 1 })
+  try {
+    const { status } = await transport.get(url, signalWithin(timeoutMs))
+    if (status >= 200 && status < 300) return
+    throw new SinkError('rejected', `the address answered ${status}`, { status })
+  } finally {
+    await transport.close()
+  }
+}
+
+/** One POST over undici: bounded in time and size, no redirect, no proxy, exact about what was written. */
+
+const connectTimeoutMs = 5000
+const headersTimeoutMs = 10_000
+const bodyTimeoutMs = 5000
+const maxAnswerBytes = 64 * 1024
+
+export interface Transport {
+  /** Resolves with any status; throws SinkError where no status came. */
+  post(url: URL, message: Message, signal: AbortSignal): Promise<Answer>
+  /** Likewise; whether a GET was written is not known, so one that is cut once connected counts as written. */
+  get(url: URL, signal: AbortSignal): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface Message {
+  headers: Record<string, string>
+  body: string
+}
+
+export interface TransportOptions {
+  allowPrivate: boolean
+  resolve: LookupFunction
+  maxConnections: number
+}
+
+function createTransport(options: TransportOptions): Transport {
+  // A plain Agent heeds no proxy variables: behind a proxy the address checks would see only the proxy.
+  const agent = new Agent({
+    connect: connectorFor(options),
+    connections: options.maxConnections,
+    headersTimeout: headersTimeoutMs,
+    bodyTimeout: bodyTimeoutMs,
+  })
+
+  async function ask(url: URL, asked: Asked, signal: AbortSignal): Promise<Answer> {
+    const sent = request(url, { dispatcher: agent, ...asked, signal })
+    const response = await Promise.race([sent, rejectionOf(signal)])
+    // The status is the answer. The rest is read only so that the connection can serve again;
+    // a body that is endless, cut or slow takes nothing back.
+    await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
+    return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
+  }
+
+  async function post(url: URL, { headers, body }: Message, signal: AbortSignal): Promise<Answer> {
+    let wasWritten = false
+    const stream = readOnce(body, () => (wasWritten = true))
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
+    try {
+      const message = { method: 'POST', headers: { ...headers, ...length }, body: stream } as const
+      return await ask(url, message, signal)
+    } catch (error) {
+      throw errorOfFailure({ error, wasWritten, wasAborted: signal.aborted })
+    }
+  }
+
+  async function get(url: URL, signal: AbortSignal): Promise<Answer> {
+    try {
+      return await ask(url, { method: 'GET', headers: { 'user-agent': 'tocsin' } }, signal)
+    } catch (error) {
+      throw errorOfFailure({ error, wasWritten: true, wasAborted: signal.aborted })
+    }
+  }
+
+  return { post, get, close: () => agent.destroy() }
+}
+
+interface Asked {
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: Readable
+}
+
+/** A body that tells when undici asks for it, which it does on a live connection, about to write. */
+function readOnce(body: string, onRead: () => void): Readable {
+  return new Readable({
+    read() {
+      onRead()
+      this.push(body)
+      this.push(null)
+    },
+  })
+}
+
+/** undici looks at the signal only once it is connected; this ends the wait for a connection too. */
+function rejectionOf(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+}
+
+function connectorFor({ allowPrivate, resolve }: TransportOptions): buildConnector.connector {
+  // HTTP/1.1 alone: a request has a connection to itself there, so that "written" is exact.
+  const settings = { timeout: connectTimeoutMs, allowH2: false }
+  if (allowPrivate) return buildConnector({ ...settings, lookup: resolve })
+  return guardConnector(buildConnector({ ...settings, lookup: publicLookup(resolve) }))
+}
+
+/** From what happened on the wire to the word that decides what is done about it. */
+
+export interface Answer {
+  status: number
+  retryAfter?: string | string[] | undefined
+}
+
+/** What an answer outside 2xx means. The receiver's body is not repeated: it may echo what it was sent. */
+function errorOfAnswer({ status, retryAfter }: Answer, nowMs: number): SinkError {
+  const reason = reasonOfStatus(status)
+  const mayWait = reason === 'rate_limited' || reason === 'unavailable'
+  const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs) : undefined
+  return new SinkError(reason, `the receiver answered ${status}${advice[reason] ?? ''}`, {
+    status,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
+
+const reasonsByStatus: Record<number, SinkReason> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'unauthorized',
+  408: 'unavailable',
+  410: 'gone',
+  413: 'invalid',
+  422: 'invalid',
+  425: 'unavailable',
+  429: 'rate_limited',
+}
+
+function reasonOfStatus(status: number): SinkReason {
+  if (status >= 300 && status < 400) return 'redirected'
+  if (status >= 500 && status < 600) return 'unavailable'
+  return reasonsByStatus[status] ?? 'rejected'
+}
+
+const advice: Partial<Record<SinkReason, string>> = {
+  redirected: ', a redirect, and webhooks follow none: set url to the address it leads to',
+  unauthorized: ': check the signing secret and any token in url',
+  gone: ': the endpoint is no more; set a new url or remove the sink',
+  rejected: ': check that url names the endpoint',
+}
+
+/** How far a request had come when it failed. */
+export interface Failure {
+  error: unknown
+  /** Whether undici had begun to write the request: from there on the receiver may have accepted it. */
+  wasWritten: boolean
+  wasAborted: boolean
+}
+
+export function errorOfFailure({ error, wasWritten, wasAborted }: Failure): SinkError {
+  const code = codeOf(error)
+  const cause = error
+  if (error instanceof SinkError) return error
+  if (isCertificateError(code)) {
+    return new SinkError('misconfigured', `the TLS certificates do not fit (${code})`, { cause })
+  }
+  if (!wasWritten || isUnreached(code)) {
+    const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
+    return new SinkError('unavailable', `the receiver was not reached (${why})`, { cause })
+  }
+  if (wasAborted || isTimeout(code)) {
+    return new SinkError('timeout', 'the request was sent and no answer came in time', { cause })
+  }
+  const why = code ?? 'closed'
+  return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/**
+ * Node's and OpenSSL's words for a certificate that is not trusted or not for this host. The last is
+ * the server asking for one of ours: under TLS 1.3 it arrives after the request was written, but no
+ * server reads a request whose handshake it refused.
+ */
+function isCertificateError(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^CERT_|SELF_SIGNED_CERT|^UNABLE_TO_(GET|VERIFY|DECRYPT)|^ERR_TLS_CERT|_CERTIFICATE_REQUIRED$/.test(
+      code,
+    )
+  )
+}
+
+/** Words that only a failed connection has; a request without a body cannot tell otherwise. */
+function isUnreached(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+  )
+}
+
+function isTimeout(code: string | undefined): boolean {
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT'
 }

@@ -13,7 +13,7 @@ import {
   type FleetPlace,
   type Share,
 } from '../../../src/feeds/next-feed.ts'
-import { createShortPages } from '../../../src/feeds/short-pages.ts'
+import { createShortPages } from '../../../src/feeds/poll-turn.ts'
 import { generateTraffic, numbers, type Traffic, type TrafficKind } from './traffic.ts'
 
 export const rules = ['index', 'today', 'round robin'] as const

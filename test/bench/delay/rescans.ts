@@ -4,8 +4,8 @@
  */
 import { describeLoad, planRescans, type RescanPlan } from '../../../src/feeds/rescan-plan.ts'
 import { fieldsAtEnd, nextRescan, readNotes, type Rescan } from '../../../src/feeds/rescan.ts'
-import { walkFor } from '../../../src/feeds/walk.ts'
-import type { FeedState } from '../../../src/ledger/feed-state.ts'
+import { walkFor } from '../../../src/feeds/scan.ts'
+import type { FeedState } from '../../../src/store/feed-state.ts'
 import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 export const secondMs = 1_000

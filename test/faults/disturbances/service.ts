@@ -1,7 +1,7 @@
 /** What happens at the service: it fails, lies, refuses, its clock is wrong, its items are monstrous. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { searchItemOf } from '../../../src/sandbox/api/search-item.ts'
-import type { FaultInput } from '../../../src/sandbox/faults.ts'
+import { searchItemOf } from '../../../src/sandbox/api/search.ts'
+import type { FaultInput } from '../../../src/sandbox/server.ts'
 import type { Disturbance } from '../rig/disturbance.ts'
 import type { Stage } from '../rig/stage.ts'
 

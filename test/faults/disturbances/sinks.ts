@@ -1,6 +1,6 @@
 /** What happens at the sinks: every status, silence, cuts at every moment, SMTP refusals at every verb. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { FaultInput } from '../../../src/sandbox/faults.ts'
+import type { FaultInput } from '../../../src/sandbox/server.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import type { Disturbance } from '../rig/disturbance.ts'
 import { sinkNames, type Stage } from '../rig/stage.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { giveVerdict, type Inbox } from './accountant.ts'

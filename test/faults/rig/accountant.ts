@@ -2,9 +2,9 @@
  * Compares what the service showed with what arrived: what was lost, what came twice, and whether each
  * repeat has an explanation that the ledger wrote down before it happened.
  */
-import type { Book } from '../../../src/ledger/book.ts'
-import { scanRecords, type Item } from '../../../src/ledger/records.ts'
-import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { scanRecords, type Item } from '../../../src/store/records.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
 
 /** How one destination's messages are told apart. */
 export interface Inbox {

@@ -1,4 +1,4 @@
-import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
 import type { Inbox } from './accountant.ts'
 import type { Stage } from './stage.ts'

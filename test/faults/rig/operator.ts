@@ -3,7 +3,7 @@ import {
   countDeadLetters,
   listDeadLetters,
   replayDeadLetter,
-} from '../../../src/ledger/dead-letters.ts'
+} from '../../../src/store/pending-items.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { sinkNames, type Stage } from './stage.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../../src/ledger/book.ts'
-import type { BookProof } from '../../../src/proof/ledger-proof.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import type { BookProof } from '../../../src/audit/ledger-check.ts'
 import { proofOf } from '../../support/ledger.ts'
 
 export interface Prover {

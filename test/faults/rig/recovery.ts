@@ -1,6 +1,6 @@
 /** How long the work in a killed replica's hands takes to be in somebody's hands again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../../src/ledger/book.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 
 export interface Recovery {

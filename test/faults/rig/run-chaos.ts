@@ -3,7 +3,7 @@
  * whatever is still to be done is waited for; at last the accountant gives his verdict.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readAccounting, pendingOf } from '../../../src/ledger/accounting.ts'
+import { readAccounting, pendingOf } from '../../../src/store/accounts.ts'
 import { giveVerdict, type Verdict } from './accountant.ts'
 import { callOperator } from './operator.ts'
 import type { Disturbance } from './disturbance.ts'

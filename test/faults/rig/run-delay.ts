@@ -2,7 +2,7 @@
  * How soon events are told, in real time and with production's times: what comes late, and what is new while
  * twenty feeds are read again after their filter changed.
  */
-import { createApp, type App } from '../../../src/app.ts'
+import { createApp, type App } from '../../../src/daemon/daemon.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'

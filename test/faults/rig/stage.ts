@@ -2,14 +2,13 @@
  * The stage of a chaos run: a service that grows, a Redis behind a proxy, a fleet of replicas, and
  * inboxes for every kind of sink. What strikes it are the disturbances.
  */
-import { openBook, type Book } from '../../../src/ledger/book.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import type { EndMode } from '../../../src/sandbox/options.ts'
-import { createRandom, type Random } from '../../../src/sandbox/random.ts'
-import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { createRandom, type EndMode, type Random } from '../../../src/sandbox/options.ts'
+import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
+import { type Book, openBook } from '../../../src/store/account-ledger.ts'
 import { ledgerConfig } from '../../support/ledger.ts'
-import { startFleet, type Fleet } from './fleet.ts'
-import { watchRecovery, type Recovery } from './recovery.ts'
+import { type Fleet, startFleet } from './fleet.ts'
+import { type Recovery, watchRecovery } from './recovery.ts'
 import { configOf, type Variant } from './stage-config.ts'
 import { startStore, type Store, type StoreKind } from './store.ts'
 

@@ -1,7 +1,7 @@
 /** Files that are no configuration: the examples of mistakes, and the README's file broken line by line. */
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ConfigError } from '../../../src/config/config-error.ts'
+import { ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { BadInput } from './bad-input.ts'
 

@@ -1,6 +1,6 @@
 /** The loop of one target: mutates what reached something new, and keeps what reaches more. */
 import { closeSync, openSync, writeSync } from 'node:fs'
-import { createRandom, type Random } from '../../../src/sandbox/random.ts'
+import { createRandom, type Random } from '../../../src/sandbox/options.ts'
 import { readInputs, writeInput } from './corpus.ts'
 import { startCoverage } from './coverage.ts'
 import { wordsIn } from './dictionary.ts'

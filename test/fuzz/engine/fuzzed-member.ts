@@ -1,4 +1,4 @@
-import { parseItem } from '../../../src/feeds/parse-item.ts'
+import { parseItem } from '../../../src/feed-types/events.ts'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { bytesOf } from './bytes.ts'

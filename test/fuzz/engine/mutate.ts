@@ -1,5 +1,5 @@
 /** Changes an input a little, by chance that can be repeated. */
-import type { Random } from '../../../src/sandbox/random.ts'
+import type { Random } from '../../../src/sandbox/options.ts'
 
 export interface Mutator {
   mutate(input: Uint8Array, corpus: readonly Uint8Array[]): Uint8Array

@@ -1,7 +1,7 @@
 /** Addresses of mail: what the configuration takes, the sink can use, and nothing else gets into a header. */
 import { emailConfig } from '../../../src/sinks/email/config.ts'
-import { composeMail } from '../../../src/sinks/email/mail.ts'
-import { readSmtpAddress } from '../../../src/sinks/email/smtp-address.ts'
+import { composeMail } from '../../../src/sinks/email/email-sink.ts'
+import { readSmtpAddress } from '../../../src/sinks/email/smtp.ts'
 import { SinkError } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { bytesOf } from '../engine/bytes.ts'

@@ -1,6 +1,6 @@
 /** Answers as they arrive, in pieces and beyond their limits: what is kept is bounded, and still the same JSON. */
-import { ServiceError } from '../../../src/service/service-error.ts'
-import { BoundedText, type AnswerLimits } from '../../../src/service/transport/bounded-text.ts'
+import { ServiceError } from '../../../src/upstream/error.ts'
+import { BoundedText, type AnswerLimits } from '../../../src/upstream/bounded-text.ts'
 import { bytesOf, type Bytes } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
 import { damaged, jsonOf } from '../engine/wild-json.ts'

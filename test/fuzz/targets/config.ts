@@ -1,5 +1,5 @@
 /** Any text as a configuration: it loads, or every mistake says where and what to write, and no secret. */
-import { ConfigError } from '../../../src/config/config-error.ts'
+import { ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { textOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'

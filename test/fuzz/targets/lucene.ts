@@ -1,7 +1,6 @@
 /** Queries of the sandbox: understood or refused by name, and any that is understood judges a document. */
-import { LuceneError, luceneMatcher, parseLucene } from '../../../src/sandbox/search/lucene.ts'
-import { instantOf, parseSearchBody } from '../../../src/sandbox/api/search-body.ts'
-import { matcherOf } from '../../../src/sandbox/api/filters.ts'
+import { instantOf, matcherOf, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
+import { LuceneError, luceneMatcher, parseLucene } from '../../../src/sandbox/api/lucene.ts'
 import { textOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
 

@@ -1,5 +1,5 @@
 /** A labelled secret is masked whatever stands around it, and masking twice is masking once. */
-import { maskDetail, maskIdentity, maskTag, maskText } from '../../../src/feeds/masking.ts'
+import { maskDetail, maskIdentity, maskTag, maskText } from '../../../src/masking/masking.ts'
 import { bytesOf, type Bytes } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
 

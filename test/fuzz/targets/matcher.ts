@@ -1,6 +1,5 @@
 /** Matchers: what parses means the same once printed, and judges any value. */
-import { parseMatcher, type Matcher } from '../../../src/routing/matcher.ts'
-import { MatcherError } from '../../../src/routing/matcher-error.ts'
+import { type Matcher, MatcherError, parseMatcher } from '../../../src/routing/matcher.ts'
 import { bytesOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
 

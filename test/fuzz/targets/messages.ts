@@ -2,7 +2,7 @@
 import { createTransport } from 'nodemailer'
 import { createCsv, csvRowOf } from '../../../src/messages/csv.ts'
 import { renderMessage } from '../../../src/messages/message.ts'
-import { composeMail } from '../../../src/sinks/email/mail.ts'
+import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../../src/sinks/sink.ts'
 import { renderSlack } from '../../../src/sinks/slack/slack-message.ts'
 import { renderBody } from '../../../src/sinks/webhook/body.ts'

@@ -1,8 +1,8 @@
 /** Answers of the service through each type of feed: an item is an event or kept aside, and none is lost. */
-import { sortPage } from '../../../src/feeds/sort-page.ts'
-import { readAnswer } from '../../../src/service/read-answer.ts'
-import { ServiceError } from '../../../src/service/service-error.ts'
-import { wireSearchPage } from '../../../src/service/wire/page.ts'
+import { sortPage } from '../../../src/feeds/page.ts'
+import { readAnswer } from '../../../src/upstream/session.ts'
+import { ServiceError } from '../../../src/upstream/error.ts'
+import { wireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed, aLegacySearch } from '../../support/feeds.ts'
 import { bytesOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'

@@ -1,8 +1,13 @@
 /** Cleaned text moves, hides and links nothing, and cleaning it again changes nothing. */
-import { cleanBlock, cleanLine, cutCounting, cutText } from '../../../src/messages/clean-text.ts'
-import { defang } from '../../../src/messages/defang.ts'
-import { inertLine } from '../../../src/messages/inert-line.ts'
-import { escapeWithin, mrkdwnText, plainText } from '../../../src/sinks/slack/slack-text.ts'
+import {
+  cleanBlock,
+  cleanLine,
+  cutCounting,
+  cutText,
+  defang,
+  inertLine,
+} from '../../../src/messages/sanitize.ts'
+import { escapeWithin, mrkdwnText, plainText } from '../../../src/sinks/slack/slack-message.ts'
 import { linkable, unseenCharacters } from '../../unit/messages/any-unicode.ts'
 import { bytesOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'

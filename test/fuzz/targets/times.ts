@@ -1,11 +1,11 @@
 /** Crons, durations, timestamps, HTTP dates, moments of the command line. */
-import { CommandError } from '../../../src/cli/command-error.ts'
-import { parseEnd, parseMoment } from '../../../src/cli/moment.ts'
-import { duration } from '../../../src/runtime/config-fields.ts'
-import { createSchedule, cronProblem } from '../../../src/runtime/cron-schedule.ts'
-import { parseHttpDate, parseRetryAfter } from '../../../src/runtime/retry-after.ts'
-import { spanInWords } from '../../../src/runtime/span-in-words.ts'
-import { parseTimestamp } from '../../../src/service/timestamps.ts'
+import { CommandError } from '../../../src/cli/terminal.ts'
+import { parseEnd, parseMoment } from '../../../src/cli/options.ts'
+import { duration } from '../../../src/lib/config-fields.ts'
+import { createSchedule, cronProblem } from '../../../src/lib/cron-schedule.ts'
+import { parseHttpDate, parseRetryAfter } from '../../../src/lib/web-address.ts'
+import { spanInWords } from '../../../src/lib/time-zone.ts'
+import { parseTimestamp } from '../../../src/upstream/timestamps.ts'
 import { bytesOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
 

@@ -1,17 +1,16 @@
 /** What an audit names, by feed type, over HTTP against the sandbox and a real ledger. */
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { auditFeed, type AuditOptions } from '../../../src/audit/audit-feed.ts'
-import { auditWindow } from '../../../src/audit/audit-window.ts'
-import type { AuditResult, AuditWindow } from '../../../src/audit/finding.ts'
+import { type AuditResult, auditWindow, type AuditWindow } from '../../../src/audit/pages.ts'
 import { repair, type RepairOptions } from '../../../src/audit/repair.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
-import { discardItem, pendingItems } from '../../../src/ledger/redirect.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
-import type { ServiceClient } from '../../../src/service/client.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { openFeed } from '../../../src/store/feed-state.ts'
+import { discardItem, pendingItems } from '../../../src/store/pending-items.ts'
+import type { ServiceClient } from '../../../src/upstream/client.ts'
+import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
 import {
   aCredentialFeed,
   aCredentialSearch,

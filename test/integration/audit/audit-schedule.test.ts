@@ -1,12 +1,15 @@
 /** Audits by schedule: who audits, when, and what is kept of it. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { AuditOptions } from '../../../src/audit/audit-feed.ts'
-import { readAuditNotes } from '../../../src/audit/audit-log.ts'
-import { createAuditSchedule, type AuditSchedule } from '../../../src/audit/audit-schedule.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import {
+  type AuditSchedule,
+  createAuditSchedule,
+  readAuditNotes,
+} from '../../../src/audit/audit-schedule.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
-import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
-import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 

@@ -1,11 +1,13 @@
 /** `accounts list|discard` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { readAccounting } from '../../../src/ledger/accounting.ts'
-import { noteConfigured, noteDiscarding, readAccounts } from '../../../src/ledger/accounts.ts'
-import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-
-import { claimLead } from '../../../src/ledger/lead-book.ts'
+import { type Book, claimLead } from '../../../src/store/account-ledger.ts'
+import {
+  noteConfigured,
+  noteDiscarding,
+  readAccounting,
+  readAccounts,
+} from '../../../src/store/accounts.ts'
+import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'

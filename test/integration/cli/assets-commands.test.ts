@@ -1,7 +1,7 @@
 /** `assets`: what is watched is created, replaced as a whole, enabled and disabled. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { createSearchTypes } from '../../../src/service/wire/enumerations.ts'
+import { createSearchTypes } from '../../../src/upstream/resources/enumerations.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene } from './service-scene.ts'
 import { aFile } from './tocsin.ts'

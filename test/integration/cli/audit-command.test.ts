@@ -1,10 +1,10 @@
 /** `audit`: a gap behind the ledger's back is named, and repaired on the way of every event. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { readAuditNotes } from '../../../src/audit/audit-log.ts'
+import { readAuditNotes } from '../../../src/audit/audit-schedule.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { loadConfig } from '../../../src/config/load.ts'
-import { activateGeneration } from '../../../src/ledger/generation.ts'
-import { readProofNote } from '../../../src/proof/proof-log.ts'
+import { activateGeneration } from '../../../src/store/account-ledger.ts'
+import { readProofNote } from '../../../src/audit/ledger-check-schedule.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'

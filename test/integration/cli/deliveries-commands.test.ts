@@ -1,9 +1,9 @@
 /** `deliveries resend`: what a sink accepted goes out again under its ids. */
 import { expect, test, vi } from 'vitest'
-import type { Book } from '../../../src/ledger/book.ts'
-import { readItems, readRecord } from '../../../src/ledger/records.ts'
-import { readAccounting } from '../../../src/ledger/accounting.ts'
-import { divertItem, moveItem } from '../../../src/ledger/redirect.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { readItems, readRecord } from '../../../src/store/records.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import { divertItem, moveItem } from '../../../src/store/pending-items.ts'
 import { aGatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDemoFolder } from '../../../src/cli/demo/demo-folder.ts'
+import { openDemoFolder } from '../../../src/cli/demo/folder.ts'
 import {
   demoIdentifier,
   startDemoSandbox,
   type DemoSandbox,
-} from '../../../src/cli/demo/demo-sandbox.ts'
-import { wireSearchPage } from '../../../src/service/wire/page.ts'
+} from '../../../src/cli/demo/sandbox.ts'
+import { wireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { silent } from '../../support/ledger.ts'
 import { ask, tokenOf } from '../sandbox/client.ts'
 

@@ -1,6 +1,6 @@
 /** `events search`, `get` and `expand` against the pretend service. */
 import { describe, expect, test } from 'vitest'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
 

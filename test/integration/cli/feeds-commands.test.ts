@@ -1,10 +1,10 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/ledger/book.ts'
-import { pauseFeed, peekFeed } from '../../../src/ledger/feed-state.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
 import { newPlace } from '../../../src/feeds/next-feed.ts'
-import { createOrganizations } from '../../../src/service/pacing/organizations.ts'
+import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'

@@ -1,7 +1,7 @@
 /** `feeds import`: the alerts of an assets group become feeds that the configuration takes. */
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { feedLines, feedsOfAlerts } from '../../../src/cli/monitoring/feed-block.ts'
+import { feedLines, feedsOfAlerts } from '../../../src/cli/monitoring/feeds-import.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aMonitoringScene, configText } from './monitoring-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'

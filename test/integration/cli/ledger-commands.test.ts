@@ -1,12 +1,10 @@
 /** The commands that read or change the ledger, against one that the daemon's own scripts filled. */
 import { expect, onTestFinished, test } from 'vitest'
-import { beginAttempt, settleAttempt, peekCollection, sealBatch } from '../../support/attempts.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-
-import { countDeadLetters } from '../../../src/ledger/dead-letters.ts'
-import { itemId } from '../../../src/ledger/digests.ts'
-import { peekFeed } from '../../../src/ledger/feed-state.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
+import { type Book, itemId } from '../../../src/store/account-ledger.ts'
+import { peekFeed } from '../../../src/store/feed-state.ts'
+import { countDeadLetters } from '../../../src/store/pending-items.ts'
+import { beginAttempt, peekCollection, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { freePort, startRedis } from '../../support/redis.ts'
 import { aFile, tocsin } from './tocsin.ts'

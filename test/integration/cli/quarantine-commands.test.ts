@@ -1,8 +1,8 @@
 /** `quarantine list`, `show` and `replay`: on a ledger filled by its own scripts, and one fed by the sandbox. */
 import { expect, onTestFinished, test } from 'vitest'
-import type { MalformedItem } from '../../../src/intake/intake.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { pauseFeed } from '../../../src/ledger/feed-state.ts'
+import type { MalformedItem } from '../../../src/store/intake.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { pauseFeed } from '../../../src/store/feed-state.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'

@@ -1,6 +1,6 @@
 /** `reports wait`: until a report is made, and on to a sink. */
 import { expect, test } from 'vitest'
-import { readRecord } from '../../../src/ledger/records.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene } from './service-scene.ts'

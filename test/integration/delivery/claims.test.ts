@@ -8,8 +8,8 @@ import {
   type Claimed,
   type Round,
 } from '../../../src/delivery/claims.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { readRecord, type Item } from '../../../src/ledger/records.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { readRecord, type Item } from '../../../src/store/records.ts'
 import { makeDue, peekCollection, sealBatch, type Outcome } from '../../support/attempts.ts'
 import {
   expectConservation,

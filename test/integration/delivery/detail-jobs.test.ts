@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createDetailJobs } from '../../../src/delivery/detail-jobs.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { createDetailJobs } from '../../../src/delivery/full-events.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 

@@ -1,7 +1,7 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/ledger/book.ts'
-import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'

@@ -1,11 +1,11 @@
 /** Everything between the ledger and the sinks, with real Redis and sinks that are rehearsed. */
 import { expect, test } from 'vitest'
-import { readAccounting } from '../../../src/ledger/accounting.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { waitingRefs } from '../../../src/ledger/due.ts'
-import { readPayload, readRecord, type Item } from '../../../src/ledger/records.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { waitingRefs } from '../../../src/store/pending-items.ts'
+import { readPayload, readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { claimDue } from '../../../src/delivery/claims.ts'
 import {

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { endedItems, resendItem, sinksOf } from '../../../src/store/pending-items.ts'
+import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, peekCollection, sealBatch } from '../../support/attempts.ts'
-
-import { sinksOf } from '../../../src/ledger/due.ts'
-import { readRecord, type Item } from '../../../src/ledger/records.ts'
-import { endedItems, resendItem } from '../../../src/ledger/redirect.ts'
-import type { Book } from '../../../src/ledger/book.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {

@@ -1,9 +1,9 @@
 /** What goes singly is judged right before its first try, and says the same on every try. */
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { readRecord } from '../../../src/ledger/records.ts'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import type { ThreatEvent } from '../../../src/event.ts'
 import {
   aSlackRig,
   dieAt,

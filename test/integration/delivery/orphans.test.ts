@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/delivery/orphans.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { readAccounting } from '../../../src/ledger/accounting.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
 import { redisForTests, routed, silent, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

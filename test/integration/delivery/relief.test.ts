@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { createOverflow } from '../../../src/delivery/relief/overflow.ts'
-import { wakeRetries } from '../../../src/ledger/due.ts'
-import { listDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
-import { scanRecords } from '../../../src/ledger/records.ts'
+import { createOverflow } from '../../../src/delivery/failover.ts'
+import { listDeadLetters, replayDeadLetter, wakeRetries } from '../../../src/store/pending-items.ts'
+import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {
   expectConservation,
@@ -12,7 +11,7 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig, relievedAs, type ReliefRig } from '../../support/relief.ts'
+import { aReliefRig, type ReliefRig, relievedAs } from '../../support/relief.ts'
 
 const tests = redisForTests()
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createSendPace, type SendPace } from '../../../src/delivery/send-pace.ts'
+import { createSendPace, type SendPace } from '../../../src/delivery/attempt.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 

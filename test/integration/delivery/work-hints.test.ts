@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createWorkHints, type Hint, type WorkHints } from '../../../src/delivery/work-hints.ts'
+import { createWorkHints, type Hint, type WorkHints } from '../../../src/delivery/due-accounts.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { redisForTests } from '../../support/ledger.ts'
 

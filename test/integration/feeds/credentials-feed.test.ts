@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import type { CredentialOrder, SandboxOptions } from '../../../src/sandbox/options.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { openFeed } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed } from '../../support/feeds.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'

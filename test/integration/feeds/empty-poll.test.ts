@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { aFeed } from '../../support/feeds.ts'
 import { startFeedRig } from '../../support/feed-rig.ts'
-import { createRoomWatch } from '../../../src/redis/safety.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { createRoomWatch } from '../../../src/redis/health.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import {
   aCredentialFeed,
   aCredentialSearch,
@@ -12,7 +12,7 @@ import {
   aTenantFeed,
 } from '../../support/feeds.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
+import { openFeed } from '../../../src/store/feed-state.ts'
 import { recordsOf } from '../../support/feed-rig.ts'
 import { createHistory, startMs, type Step } from '../../support/feed-history.ts'
 import type { Habits } from '../../support/scripted-service.ts'

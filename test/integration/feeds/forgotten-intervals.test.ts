@@ -1,6 +1,6 @@
 /** Feeds that keep an interval, where nobody remembers when they were last read. */
 import { expect, test } from 'vitest'
-import { rewindFeed } from '../../../src/ledger/feed-state.ts'
+import { rewindFeed } from '../../../src/store/feed-state.ts'
 import { anEventSearch, aFeed } from '../../support/feeds.ts'
 import { startFeedRig } from '../../support/feed-rig.ts'
 import { redisForTests } from '../../support/ledger.ts'

@@ -1,11 +1,10 @@
 /** What lanes ask of the service and of Redis, counted over hours that pass in moments. */
 import { expect, test } from 'vitest'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
+import type { PollOutcome, TurnAsked } from '../../../src/feeds/poll-turn.ts'
+import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import type { Clock } from '../../../src/runtime/clock.ts'
-import { defaultTimings } from '../../../src/runtime/timings.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 

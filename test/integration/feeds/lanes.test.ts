@@ -1,13 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
 import type { LaneLimit } from '../../../src/feeds/lane.ts'
 import { createLanes, type Lanes, type LanesOptions } from '../../../src/feeds/lanes.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import type { PollOutcome, TurnAsked } from '../../../src/feeds/poller.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
+import type { PollOutcome, TurnAsked } from '../../../src/feeds/poll-turn.ts'
 
 const tests = redisForTests()
 const running: Lanes[] = []

@@ -1,10 +1,9 @@
 /** Pages that are too large to be read: what is in them arrives, or somebody is told that it did not. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
-import { listQuarantined } from '../../../src/ledger/quarantine.ts'
+import { listQuarantined, openFeed } from '../../../src/store/feed-state.ts'
+import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
 import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
-import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
-import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
+import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()

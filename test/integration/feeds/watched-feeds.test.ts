@@ -1,9 +1,9 @@
 /** Feeds of what a tenant watches for as a whole, or by one identifier: events, and credentials. */
 import { afterEach, describe, expect, test } from 'vitest'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
-import { openFeed } from '../../../src/ledger/feed-state.ts'
-import { createLogger, type Logger } from '../../../src/runtime/logger.ts'
+import { openFeed } from '../../../src/store/feed-state.ts'
+import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import { aFeed, anIdentifierFeed, aTenantCredentialFeed, aTenantFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'

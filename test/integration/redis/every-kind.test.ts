@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { scanRecords } from '../../../src/ledger/records.ts'
+import { scanRecords } from '../../../src/store/records.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSocketRedis, startTlsRedis, type RedisRig } from '../../support/redis-kinds.ts'
 import { startSentinels } from '../../support/redis-sentinel.ts'

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openBook } from '../../../src/ledger/book.ts'
+import { openBook } from '../../../src/store/account-ledger.ts'
 import { connectRedis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import { createRedisWatch } from '../../../src/redis/watch.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { createRedisWatch } from '../../../src/redis/health.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import {
   expectConservation,
   expectNothingStranded,

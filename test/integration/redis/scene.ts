@@ -1,8 +1,8 @@
 /** The whole daemon on a Redis of some kind: what goes in, what arrives, what the books say. */
 import { expect } from 'vitest'
-import type { App } from '../../../src/app.ts'
-import { readAccounting } from '../../../src/ledger/accounting.ts'
-import type { Logger } from '../../../src/runtime/logger.ts'
+import type { App } from '../../../src/daemon/daemon.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import type { Logger } from '../../../src/lib/logger.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'

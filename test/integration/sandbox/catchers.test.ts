@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createTransport, type Transporter } from 'nodemailer'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { post, type Answer } from './client.ts'
 

@@ -1,5 +1,5 @@
 import type { Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireSearchPage, type WireSearchPage } from '../../../src/service/wire/page.ts'
+import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 
 export interface Answer {
   status: number

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import type { SandboxCredential } from '../../../src/sandbox/credentials/sandbox-credential.ts'
+import type { SandboxCredential } from '../../../src/sandbox/credentials/history.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireCredential } from '../../../src/service/wire/credentials.ts'
-import { wireSearchPage, type WireSearchPage } from '../../../src/service/wire/page.ts'
+import { wireCredential } from '../../../src/upstream/resources/credentials.ts'
+import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { ask, post, searchGroup, tokenOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []

@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
-import { stolenOf } from '../../../src/sandbox/history/stolen.ts'
+import { stolenOf } from '../../../src/sandbox/history/draft.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import {
   wireExpandedCookie,
   wireExpandedCredential,
   type WireSearchItem,
-} from '../../../src/service/wire/events.ts'
+} from '../../../src/upstream/resources/events.ts'
 import { ask, searchGroup, tokenOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []

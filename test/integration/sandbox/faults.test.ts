@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { FaultInput } from '../../../src/sandbox/faults.ts'
+import type { FaultInput } from '../../../src/sandbox/server.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { ask, post, searchGroup, tokenOf, type Answer } from './client.ts'
 

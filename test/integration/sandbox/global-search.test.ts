@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireSearchItem } from '../../../src/service/wire/events.ts'
+import { wireSearchItem } from '../../../src/upstream/resources/events.ts'
 import { post, searchGroup, tokenOf, uidOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []

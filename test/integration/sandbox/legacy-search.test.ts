@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { EndMode, SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireLegacyPage, type WireLegacyPage } from '../../../src/service/wire/legacy-search.ts'
+import {
+  wireLegacyPage,
+  type WireLegacyPage,
+} from '../../../src/upstream/resources/legacy-search.ts'
 import { ask, tokenOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []

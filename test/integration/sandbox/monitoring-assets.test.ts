@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createSearchTypes } from '../../../src/service/wire/enumerations.ts'
-import { wireAssetAnswer, type WireAsset } from '../../../src/service/wire/assets.ts'
-import { wireAlert } from '../../../src/service/wire/alerts.ts'
+import {
+  wireAlert,
+  type WireAsset,
+  wireAssetAnswer,
+} from '../../../src/upstream/resources/assets.ts'
+import { createSearchTypes } from '../../../src/upstream/resources/enumerations.ts'
 import type { Answer } from './client.ts'
-import { anAsset, clientOf, openMonitoring, type MonitoringClient } from './monitoring-client.ts'
+import { anAsset, clientOf, type MonitoringClient, openMonitoring } from './monitoring-client.ts'
 
 const assets = '/firework/v2/assets/'
 

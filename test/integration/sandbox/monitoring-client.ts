@@ -1,7 +1,7 @@
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireAssetAnswer, type WireAsset } from '../../../src/service/wire/assets.ts'
-import { wirePolicy, type WirePolicy } from '../../../src/service/wire/policies.ts'
+import { wireAssetAnswer, type WireAsset } from '../../../src/upstream/resources/assets.ts'
+import { wirePolicy, type WirePolicy } from '../../../src/upstream/resources/policies.ts'
 import { ask, searchGroup, tokenOf, uidOf, type Answer } from './client.ts'
 
 /** A sandbox, and requests of its key's first tenant; `tenant` asks as another. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { createMonitoring } from '../../../src/sandbox/monitoring/monitoring.ts'
 import { withDefaults } from '../../../src/sandbox/options.ts'
 import { openMonitoring, type MonitoringClient } from './monitoring-client.ts'

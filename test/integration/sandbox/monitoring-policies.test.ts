@@ -4,7 +4,7 @@ import {
   wirePolicy,
   wirePolicyAssignment,
   wirePolicyPage,
-} from '../../../src/service/wire/policies.ts'
+} from '../../../src/upstream/resources/policies.ts'
 import type { Answer } from './client.ts'
 import {
   clientOf,

@@ -6,7 +6,7 @@ import {
   wireReport,
   wireReportAnswer,
   wireReportRequest,
-} from '../../../src/service/wire/reports.ts'
+} from '../../../src/upstream/resources/reports.ts'
 import { ask, post, tokenOf, type Answer } from './client.ts'
 
 const startMs = Date.UTC(2026, 10, 1, 12)

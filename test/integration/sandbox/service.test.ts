@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import type { EndMode, SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireFullEvent, wireSearchItem } from '../../../src/service/wire/events.ts'
-import { wireTokenGrant, wireTokenTest } from '../../../src/service/wire/tokens.ts'
+import { wireFullEvent, wireSearchItem } from '../../../src/upstream/resources/events.ts'
+import { wireTokenGrant, wireTokenTest } from '../../../src/upstream/resources/page.ts'
 import { ask, detailOf, post, searchGroup, tokenOf, uidOf, walkGroup } from './client.ts'
 
 const open: Sandbox[] = []

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { permissions, type Permission, type SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { wireTenant, type WireTenant } from '../../../src/service/wire/tenants.ts'
+import { wireTenant, type WireTenant } from '../../../src/upstream/resources/tenants.ts'
 import { ask, detailOf, post, searchGroup, tokenOf, type Answer } from './client.ts'
 
 const open: Sandbox[] = []

@@ -1,27 +1,32 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { noteConfigured, readAccounts } from '../../../src/ledger/accounts.ts'
-import { holdOrphan, returnOrphans } from '../../../src/ledger/collecting.ts'
-import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { discardDeadLetter, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
-import { discardItem, pendingItems, resendItem } from '../../../src/ledger/redirect.ts'
+import { createProofSchedule, readProofNote } from '../../../src/audit/ledger-check-schedule.ts'
+import { type BookProof, isWhole, proveLedger } from '../../../src/audit/ledger-check.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import type { Logger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import { createProofSchedule } from '../../../src/proof/proof-schedule.ts'
-import { isWhole, type BookProof } from '../../../src/proof/ledger-proof.ts'
-import { readProofNote } from '../../../src/proof/proof-log.ts'
-import { proveLedger } from '../../../src/proof/prove-ledger.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import type { Logger } from '../../../src/runtime/logger.ts'
-import { isLookDone, lookOnce } from '../../../src/store/first-look.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { noteConfigured, readAccounts } from '../../../src/store/accounts.ts'
+import {
+  discardDeadLetter,
+  discardItem,
+  holdOrphan,
+  pendingItems,
+  replayDeadLetter,
+  resendItem,
+  returnOrphans,
+} from '../../../src/store/pending-items.ts'
 import {
   createIndexWatch,
   isIndexed,
+  isLookDone,
+  lookOnce,
   walkPending,
   walkRecords,
 } from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import {
   pastThisMillisecond,
   proofOf,

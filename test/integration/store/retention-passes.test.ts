@@ -1,15 +1,15 @@
 /** What a pass of retention says of itself, when the next one comes, and how one is broken off. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/ledger/book.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
 import {
   createRetention,
   readRetentionNote,
+  type RetentionNote,
   type RetentionOptions,
 } from '../../../src/store/retention.ts'
-import type { RetentionNote } from '../../../src/store/retention-plan.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

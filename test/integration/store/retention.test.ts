@@ -1,19 +1,18 @@
 /** `retention.max_bytes`: the oldest settled events make room, and no other. */
 import { describe, expect, test } from 'vitest'
-import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
-import type { Book } from '../../../src/ledger/book.ts'
-import { countDeadLetters, replayDeadLetter } from '../../../src/ledger/dead-letters.ts'
-import { readRecord } from '../../../src/ledger/records.ts'
-import { trimmedUntilMs } from '../../../src/ledger/trimmed.ts'
-import { holdLease, releaseLease } from '../../../src/redis/lease.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
+import { holdLease, releaseLease } from '../../../src/redis/scripts.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { countDeadLetters, replayDeadLetter } from '../../../src/store/pending-items.ts'
+import { readRecord, trimmedUntilMs } from '../../../src/store/records.ts'
 import {
   createRetention,
   readRetentionNote,
   type RetentionOptions,
 } from '../../../src/store/retention.ts'
-import { createLogger, type Logger } from '../../../src/runtime/logger.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { proofOf, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

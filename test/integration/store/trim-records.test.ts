@@ -1,6 +1,6 @@
 /** One step of making room: how much it looks at, what it says, and that it loses count of nothing. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/ledger/book.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
 import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { accountingLine, drawAccount, messagesLine } from '../../../src/cli/demo/demo-account.ts'
-import type { Evidence, Receipt } from '../../../src/cli/demo/demo-evidence.ts'
-import type { SinkAccount } from '../../../src/ledger/accounting.ts'
-import type { Item, LedgerRecord } from '../../../src/ledger/records.ts'
+import { accountingLine, drawAccount, messagesLine } from '../../../src/cli/demo/account.ts'
+import type { Evidence, Receipt } from '../../../src/cli/demo/evidence.ts'
+import type { SinkAccount } from '../../../src/store/accounts.ts'
+import type { Item, LedgerRecord } from '../../../src/store/records.ts'
 
 const beganMs = 1_000
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { arrivalOf } from '../../../src/cli/demo/demo-arrival.ts'
-import type { Received } from '../../../src/sandbox/catchers/received.ts'
+import { arrivalOf } from '../../../src/cli/demo/evidence.ts'
+import type { Received } from '../../../src/sandbox/receivers/received.ts'
 import { anyUnicode, unseenCharacters } from '../messages/any-unicode.ts'
 
 const id = `e${'0f'.repeat(16)}`

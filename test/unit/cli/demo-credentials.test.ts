@@ -2,11 +2,8 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  openDemoCredentials,
-  type DemoCredentials,
-} from '../../../src/cli/demo/demo-credentials.ts'
-import type { SandboxCredential } from '../../../src/sandbox/credentials/sandbox-credential.ts'
+import { openDemoCredentials, type DemoCredentials } from '../../../src/cli/demo/sandbox.ts'
+import type { SandboxCredential } from '../../../src/sandbox/credentials/history.ts'
 
 const startMs = Date.UTC(2026, 0, 1)
 let folder = ''

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Arrival } from '../../../src/cli/demo/demo-arrival.ts'
-import { frameOf, type DemoFrame } from '../../../src/cli/demo/demo-frame.ts'
-import { cutToWidth, widthOf } from '../../../src/cli/demo/terminal-width.ts'
+import type { Arrival } from '../../../src/cli/demo/evidence.ts'
+import { frameOf, type DemoFrame } from '../../../src/cli/demo/screen.ts'
+import { cutToWidth, widthOf } from '../../../src/cli/terminal.ts'
 
 function anArrival(given: Partial<Arrival> = {}): Arrival {
   const message = { id: 'e1', form: 'single', events: 1, mayBeRepeat: false } as const

@@ -2,8 +2,8 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openDemoHistory, type DemoHistory } from '../../../src/cli/demo/demo-history.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import { openDemoHistory, type DemoHistory } from '../../../src/cli/demo/sandbox.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 
 const nowMs = Date.UTC(2026, 0, 1)
 let folder = ''

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Arrival } from '../../../src/cli/demo/demo-arrival.ts'
-import { createDemoJson, createDemoLines } from '../../../src/cli/demo/demo-lines.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import type { Arrival } from '../../../src/cli/demo/evidence.ts'
+import { createDemoJson, createDemoLines } from '../../../src/cli/demo/demo.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 
 const arrival: Arrival = {
   sink: 'email',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { Evidence, Receipt } from '../../../src/cli/demo/demo-evidence.ts'
-import { amongMessages } from '../../../src/cli/demo/demo-receipts.ts'
-import type { Item, LedgerRecord } from '../../../src/ledger/records.ts'
+import type { Evidence, Receipt } from '../../../src/cli/demo/evidence.ts'
+import { amongMessages } from '../../../src/cli/demo/account.ts'
+import type { Item, LedgerRecord } from '../../../src/store/records.ts'
 
 const beganMs = 1_000
 

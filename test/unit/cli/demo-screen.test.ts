@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDemoScreen, type ScreenStream } from '../../../src/cli/demo/demo-screen.ts'
+import { createDemoScreen, type ScreenStream } from '../../../src/cli/demo/screen.ts'
 
 const reading = { stage: 'runs', caughtUpMs: 0, feeds: [], sinks: [] }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDemoScript } from '../../../src/cli/demo/demo-script.ts'
+import { createDemoScript } from '../../../src/cli/demo/stage.ts'
 
 const hourMs = 3_600_000
 

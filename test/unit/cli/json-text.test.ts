@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { jsonText } from '../../../src/cli/json-text.ts'
+import { jsonText } from '../../../src/cli/terminal.ts'
 
 const hostile = fc.string({ unit: 'binary' })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseEnd, parseMoment } from '../../../src/cli/moment.ts'
+import { parseEnd, parseMoment } from '../../../src/cli/options.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 

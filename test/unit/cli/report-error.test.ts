@@ -1,13 +1,12 @@
-import { CommanderError } from 'commander'
 import { PassThrough } from 'node:stream'
+import { CommanderError } from 'commander'
 import { expect, test } from 'vitest'
-import { CommandError } from '../../../src/cli/command-error.ts'
-import { reportError } from '../../../src/cli/report-error.ts'
-import { createTerminal, Interruption } from '../../../src/cli/terminal.ts'
-import { ConfigError } from '../../../src/config/config-error.ts'
-import { StoreError } from '../../../src/redis/store-error.ts'
-import { ServiceError } from '../../../src/service/service-error.ts'
+import { reportError } from '../../../src/cli/program.ts'
+import { CommandError, createTerminal, Interruption } from '../../../src/cli/terminal.ts'
+import { ConfigError } from '../../../src/config/config.ts'
+import { StoreError } from '../../../src/redis/health.ts'
 import { SinkError } from '../../../src/sinks/sink.ts'
+import { ServiceError } from '../../../src/upstream/error.ts'
 
 function reported(error: unknown): { code: number; said: string } {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shortText } from '../../../src/cli/short-text.ts'
+import { shortText } from '../../../src/cli/terminal.ts'
 
 test('a short text in one line is taken, without the space around it', () => {
   expect(shortText(' mail server moves ')).toBe('mail server moves')

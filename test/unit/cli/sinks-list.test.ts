@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tallyInWords } from '../../../src/cli/redirect-all.ts'
+import { tallyInWords } from '../../../src/cli/deliveries.ts'
 import { pendingInWords } from '../../../src/cli/sinks-list.ts'
 
 test.each([

@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { watchOutput } from '../../../src/cli/standard-output.ts'
+import { watchOutput } from '../../../src/cli/program.ts'
 
 /** Fails as a file or a pipe does, a moment after it was written to. */
 function failing(code: string): Writable {

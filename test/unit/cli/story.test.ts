@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { itemLines, stateInWords } from '../../../src/cli/story.ts'
-import type { Item, Suppression } from '../../../src/ledger/records.ts'
+import { itemLines, stateInWords } from '../../../src/cli/explain.ts'
+import type { Item, Suppression } from '../../../src/store/records.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
 const later = Date.UTC(2026, 10, 1, 13)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { harmless, spanInWords, table, timeInWords } from '../../../src/cli/words.ts'
+import { harmless, spanInWords, table, timeInWords } from '../../../src/cli/terminal.ts'
 
 test.each([
   [0, '0 s'],

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { ConfigError, formatMistake, type Mistake } from '../../../src/config/config-error.ts'
+import { ConfigError, formatMistake, type Mistake } from '../../../src/config/config.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 
 const fixtures = join(import.meta.dirname, '../../fixtures/config')

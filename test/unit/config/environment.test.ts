@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { ConfigError } from '../../../src/config/config-error.ts'
-import { environment, logLevel } from '../../../src/config/environment.ts'
+import { ConfigError, environment, logLevel } from '../../../src/config/config.ts'
 
 test('the environment is that of the process', () => {
   expect(environment()['PATH']).toBe(process.env['PATH'])

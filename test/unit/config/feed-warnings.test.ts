@@ -1,8 +1,8 @@
 /** What feeds ask for that their budget does not carry, or that is probably not meant. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatMistake } from '../../../src/config/config-error.ts'
-import { expectPolling } from '../../../src/config/lane-outlook.ts'
+import { formatMistake } from '../../../src/config/config.ts'
+import { expectPolling } from '../../../src/config/warnings.ts'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 
 interface Budget {

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ConfigError, formatMistake } from '../../../src/config/config-error.ts'
-import type { Environment } from '../../../src/config/environment.ts'
-import { expectPolling } from '../../../src/config/lane-outlook.ts'
-import { loadConfig, parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
+import { ConfigError, type Environment, formatMistake } from '../../../src/config/config.ts'
+import { loadConfig, type LoadedConfig, parseConfig } from '../../../src/config/load.ts'
+import { expectPolling } from '../../../src/config/warnings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-config-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))

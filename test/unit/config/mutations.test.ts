@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ConfigError } from '../../../src/config/config-error.ts'
+import { ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { configKeys } from '../../../src/config/schema.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { substitute } from '../../../src/config/substitution.ts'
+import { substitute } from '../../../src/config/yaml-source.ts'
 
 function textOf(input: string, env: Record<string, string | undefined> = {}): string {
   return substitute(input, env).text

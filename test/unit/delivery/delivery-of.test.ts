@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Begun } from '../../../src/delivery/attempt.ts'
+import { type Begun, deliveryOf } from '../../../src/delivery/attempt.ts'
 import type { Member } from '../../../src/delivery/claims.ts'
-import { deliveryOf } from '../../../src/delivery/delivery-of.ts'
-import type { Book } from '../../../src/ledger/book.ts'
 import type { Delivery, Sink } from '../../../src/sinks/sink.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isKnownSeverity, severityRank } from '../../../src/events/severity.ts'
+import { isKnownSeverity, severityRank } from '../../../src/event.ts'
 
 test('the five severities rank from info to critical', () => {
   expect(['info', 'low', 'medium', 'high', 'critical'].map(severityRank)).toEqual([1, 2, 3, 4, 5])

@@ -1,12 +1,12 @@
 /** What metrics and log say of a page that was taken in. */
 import { expect, test } from 'vitest'
-import { countPage } from '../../../src/feeds/count-page.ts'
-import type { Committed, Page, RoutedEvent } from '../../../src/intake/intake.ts'
-import type { StoredDecision } from '../../../src/ledger/records.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import { countPage } from '../../../src/feeds/poller.ts'
+import type { Committed, Page, RoutedEvent } from '../../../src/store/intake.ts'
+import type { StoredDecision } from '../../../src/store/records.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)

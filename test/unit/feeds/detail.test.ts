@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { fetchDetail } from '../../../src/feeds/detail.ts'
-import { systemClock, type Clock } from '../../../src/runtime/clock.ts'
-import { defaultTimings } from '../../../src/runtime/timings.ts'
-import type { ServiceClient } from '../../../src/service/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
+import { fetchDetail } from '../../../src/delivery/full-events.ts'
+import { type Clock, defaultTimings, systemClock } from '../../../src/lib/clock.ts'
+import type { ServiceClient } from '../../../src/upstream/client.ts'
+import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
 
 /** A service that refuses with each of the errors in turn, and answers then. */
 async function fetchAfter(errors: ServiceError[], stop = new AbortController()) {

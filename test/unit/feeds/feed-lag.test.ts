@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { feedLagMs } from '../../../src/ledger/feed-state.ts'
-import { walkFor } from '../../../src/feeds/walk.ts'
+import { feedLagMs } from '../../../src/store/feed-state.ts'
+import { walkFor } from '../../../src/feeds/scan.ts'
 import { aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)

@@ -1,18 +1,22 @@
 /** What is asked for after a request that failed, and against which limit each request counts. */
 import { describe, expect, test } from 'vitest'
-import { fetchPage, type FetchedPage } from '../../../src/feeds/fetch-page.ts'
-import { typeOf } from '../../../src/feeds/feed-types.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+import { typeOf } from '../../../src/feed-types/feed-types.ts'
+import { type FetchedPage, fetchPage } from '../../../src/feeds/page.ts'
+import {
+  createShortPages,
+  noShortPage,
+  type PollerOptions,
+  type PollTurn,
+} from '../../../src/feeds/poll-turn.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
-import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
-import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
-import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
-import type { ServiceClient } from '../../../src/service/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
+import { beginRescan, walkFor } from '../../../src/feeds/scan.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
+import type { ServiceClient } from '../../../src/upstream/client.ts'
+import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import {
   aCredentialFeed,

@@ -1,21 +1,25 @@
 /** What is asked of a service to learn whether it filters by match time, and what its pages prove. */
 import { describe, expect, test } from 'vitest'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import {
   doubtMatchTime,
   isCredible,
   matchedNow,
   noteMatchRefused,
 } from '../../../src/feeds/match-time.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
-import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
-import { beginRescan } from '../../../src/feeds/walk.ts'
-import type { RoutedEvent } from '../../../src/intake/intake.ts'
-import type { Walk } from '../../../src/ledger/feed-state.ts'
-import { createLogger } from '../../../src/runtime/logger.ts'
-import { createMetrics } from '../../../src/runtime/metrics.ts'
-import type { ServiceClient } from '../../../src/service/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/service/service-error.ts'
+import {
+  createShortPages,
+  noShortPage,
+  type PollerOptions,
+  type PollTurn,
+} from '../../../src/feeds/poll-turn.ts'
+import { beginRescan } from '../../../src/feeds/scan.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import type { Walk } from '../../../src/store/feed-state.ts'
+import type { RoutedEvent } from '../../../src/store/intake.ts'
+import type { ServiceClient } from '../../../src/upstream/client.ts'
+import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'

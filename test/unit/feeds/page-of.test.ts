@@ -1,13 +1,16 @@
 /** What a fetched page means: where its walk stands, and how people hear of what it shows. */
 import { describe, expect, test } from 'vitest'
-import type { FetchedPage } from '../../../src/feeds/fetch-page.ts'
-import { pageOf } from '../../../src/feeds/page-of.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import type { PollerOptions, PollTurn } from '../../../src/feeds/poller.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+import { type FetchedPage, pageOf } from '../../../src/feeds/page.ts'
+import {
+  createShortPages,
+  noShortPage,
+  type PollerOptions,
+  type PollTurn,
+} from '../../../src/feeds/poll-turn.ts'
 import type { RescanNotes, RescanPlace } from '../../../src/feeds/rescan.ts'
-import { createShortPages, noShortPage } from '../../../src/feeds/short-pages.ts'
-import { beginRescan, walkFor } from '../../../src/feeds/walk.ts'
-import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+import { beginRescan, walkFor } from '../../../src/feeds/scan.ts'
+import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)

@@ -1,12 +1,11 @@
 /** Reading needs a uid alone: whatever else the service changes keeps no event back, and is said. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
-import { severityRank } from '../../../src/events/severity.ts'
-import { parseReport } from '../../../src/feeds/parse-report.ts'
-import type { PolledFeed } from '../../../src/feeds/polled-feed.ts'
-import { sortPage } from '../../../src/feeds/sort-page.ts'
-import { unreadableFields } from '../../../src/runtime/metrics-words.ts'
+import { severityRank, type ThreatEvent } from '../../../src/event.ts'
+import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
+import { parseReport } from '../../../src/feed-types/reports.ts'
+import { sortPage } from '../../../src/feeds/page.ts'
+import { unreadableFields } from '../../../src/lib/metric-table.ts'
 import {
   feedCredential,
   legacyItems,

@@ -18,10 +18,10 @@ import {
   sweepDueMs,
   type Rescan,
 } from '../../../src/feeds/rescan.ts'
-import { walkFor } from '../../../src/feeds/walk.ts'
-import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
-import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
-import type { Polled } from '../../../src/feeds/polled-feed.ts'
+import { walkFor } from '../../../src/feeds/scan.ts'
+import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
+import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
+import type { Polled } from '../../../src/feed-types/feed-type.ts'
 import {
   aCredentialFeed,
   aFeed,

@@ -6,8 +6,8 @@ import {
   walkInSmallerPages,
   walkInSmallPages,
   walkPast,
-} from '../../../src/feeds/walk.ts'
-import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+} from '../../../src/feeds/scan.ts'
+import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
 import { leastPlan } from '../../../src/feeds/rescan-plan.ts'
 import { nextRescan } from '../../../src/feeds/rescan.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed, aFeedState } from '../../support/feeds.ts'

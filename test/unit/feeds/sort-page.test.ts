@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sortPage, type Sorting } from '../../../src/feeds/sort-page.ts'
+import { sortPage, type Sorting } from '../../../src/feeds/page.ts'
 import { feedCredential } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 

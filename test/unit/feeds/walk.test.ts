@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { EventsFeedConfig } from '../../../src/feeds/config.ts'
+import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
 import {
   advance,
   fingerprintOf,
@@ -8,10 +8,10 @@ import {
   overlapMs,
   walkAfterRefusal,
   walkFor,
-} from '../../../src/feeds/walk.ts'
-import { bodyWithCursor } from '../../../src/feeds/walk-body.ts'
-import type { GroupSearchBody } from '../../../src/service/wire/events.ts'
-import type { FeedState, Walk } from '../../../src/ledger/feed-state.ts'
+} from '../../../src/feeds/scan.ts'
+import { bodyWithCursor } from '../../../src/feed-types/feed-type.ts'
+import type { GroupSearchBody } from '../../../src/upstream/resources/events.ts'
+import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
 import {
   aCredentialFeed,
   aCredentialSearch,

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cleanBlock, cleanLine, cutCounting, cutText } from '../../../src/messages/clean-text.ts'
-import { inertLine } from '../../../src/messages/inert-line.ts'
+import {
+  cleanBlock,
+  cleanLine,
+  cutCounting,
+  cutText,
+  inertLine,
+} from '../../../src/messages/sanitize.ts'
 import { anyUnicode, unseenCharacters } from './any-unicode.ts'
 
 describe('one line', () => {

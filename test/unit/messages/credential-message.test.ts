@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseCredential } from '../../../src/feeds/parse-credential.ts'
+import { parseCredential } from '../../../src/feed-types/credentials.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
 
 const record = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defang, refang } from '../../../src/messages/defang.ts'
+import { defang, refang } from '../../../src/messages/sanitize.ts'
 import { anyUnicode, linkable } from './any-unicode.ts'
 
 describe('what a client would link is defanged', () => {

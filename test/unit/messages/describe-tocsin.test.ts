@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { beginNotice, endNotice } from '../../../src/notices/notice-event.ts'
+import { beginNotice, endNotice } from '../../../src/self-alerts/self-alerts.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 const sinceMs = Date.UTC(2026, 10, 21, 8)

@@ -3,14 +3,13 @@
  * realistic search item of every type, by itself and with its full event; `-t printed` prints the table.
  */
 import { describe, expect, test } from 'vitest'
-import { maskDetail } from '../../../src/feeds/masking.ts'
-import { parseItem } from '../../../src/feeds/parse-item.ts'
-import { renderMessage } from '../../../src/messages/message.ts'
+import { parseItem } from '../../../src/feed-types/events.ts'
+import { maskDetail } from '../../../src/masking/masking.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
-import { composeMail } from '../../../src/sinks/email/mail.ts'
-import { factsForPeople } from '../../../src/sinks/message-facts.ts'
-import type { DeliveryMember } from '../../../src/sinks/sink.ts'
-import { eventTypeSamples, secrets, type EventTypeSample } from '../../fixtures/event-types.ts'
+import { renderMessage } from '../../../src/messages/message.ts'
+import { composeMail } from '../../../src/sinks/email/email-sink.ts'
+import { type DeliveryMember, factsForPeople } from '../../../src/sinks/sink.ts'
+import { type EventTypeSample, eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'
 
 /** The item types of the public description, as of 2026-07-23. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { EventDetail, ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { EventDetail, ThreatEvent } from '../../../src/event.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
 import { aMember } from '../../support/deliveries.ts'

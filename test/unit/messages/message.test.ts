@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { EventDetail, ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { EventDetail, ThreatEvent } from '../../../src/event.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import {
   messageLimits,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseReport } from '../../../src/feeds/parse-report.ts'
-import type { ReportEnd } from '../../../src/feeds/reports-feed.ts'
-import { messageLimits, renderMessage, type Message } from '../../../src/messages/message.ts'
+import { parseReport, type ReportEnd } from '../../../src/feed-types/reports.ts'
+import { type Message, messageLimits, renderMessage } from '../../../src/messages/message.ts'
 
 function messageOf(end: Partial<ReportEnd>): Message {
   const event = parseReport({ requestId: 'r1', outcome: 'completed', report: null, ...end }, 'low')

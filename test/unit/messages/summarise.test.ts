@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { severityRank } from '../../../src/events/severity.ts'
+import { severityRank } from '../../../src/event.ts'
 import {
   compareForDigest,
   createTally,
   perDay,
   summarise,
   type SummaryPart,
-} from '../../../src/messages/summarise.ts'
-import { zonedTime } from '../../../src/messages/zoned-time.ts'
+} from '../../../src/messages/summary.ts'
+import { zonedTime } from '../../../src/messages/summary-message.ts'
 
 const word = fc.constantFrom('info', 'low', 'medium', 'high', 'critical', 'urgent', 'constructor')
 const anyPart: fc.Arbitrary<SummaryPart> = fc.record({

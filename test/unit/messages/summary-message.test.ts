@@ -7,8 +7,7 @@ import {
   summaryLimits,
   type SummaryMessage,
 } from '../../../src/messages/summary-message.ts'
-import type { SummaryAbout } from '../../../src/messages/summarise.ts'
-import type { DigestFacts } from '../../../src/messages/summary.ts'
+import type { DigestFacts, SummaryAbout } from '../../../src/messages/summary.ts'
 import type { DeliveryMember } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'

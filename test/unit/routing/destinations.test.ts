@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { planItems } from '../../../src/routing/destinations.ts'
-import type { RouteDecision } from '../../../src/routing/router.ts'
+import { planItems, type RouteDecision } from '../../../src/routing/router.ts'
 
 const destinations: Record<string, string[]> = {
   soc: ['soc'],

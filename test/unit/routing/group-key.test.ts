@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { groupLabels } from '../../../src/routing/group-key.ts'
+import { groupLabels } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent } from '../../support/routing.ts'
 

@@ -6,8 +6,8 @@ import {
   targetKeys,
   type InhibitRule,
 } from '../../../src/routing/inhibition.ts'
-import type { RoutableEvent } from '../../../src/routing/routable-event.ts'
-import type { ThreatEvent } from '../../../src/events/threat-event.ts'
+import type { RoutableEvent } from '../../../src/routing/router.ts'
+import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent } from '../../support/routing.ts'
 

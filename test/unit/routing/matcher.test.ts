@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { severities } from '../../../src/events/severity.ts'
-import { MatcherError } from '../../../src/routing/matcher-error.ts'
-import { parseMatcher, unusualSeverity } from '../../../src/routing/matcher.ts'
 import { parseConfig } from '../../../src/config/load.ts'
+import { severities } from '../../../src/event.ts'
+import { MatcherError, parseMatcher, unusualSeverity } from '../../../src/routing/matcher.ts'
 
 function matches(text: string, ...values: string[]): boolean {
   return parseMatcher(text).matches(values)

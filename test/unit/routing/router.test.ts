@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { valuesOf } from '../../../src/routing/routable-event.ts'
-import { createRouter } from '../../../src/routing/router.ts'
+import { createRouter, valuesOf } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent as anInput, aTree, type TestRoute } from '../../support/routing.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { severities, type KnownSeverity } from '../../../src/events/severity.ts'
+import { severities, type KnownSeverity } from '../../../src/event.ts'
 import {
   findSilence,
   isSilenceProblem,

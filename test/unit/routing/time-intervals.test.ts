@@ -8,7 +8,7 @@ import {
   type TimeInterval,
   type TimeIntervals,
 } from '../../../src/routing/time-intervals.ts'
-import { labelAt, readingOf, windowsOf, zones } from '../runtime/reference-clock.ts'
+import { labelAt, readingOf, windowsOf, zones } from '../lib/reference-clock.ts'
 
 const minuteMs = 60_000
 const dayMs = 86_400_000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseAssetData } from '../../../src/sandbox/monitoring/asset-data.ts'
-import type { AssetType } from '../../../src/service/wire/enumerations.ts'
+import { parseAssetData } from '../../../src/sandbox/monitoring/store.ts'
+import type { AssetType } from '../../../src/upstream/resources/enumerations.ts'
 
 const fresh = { uuid: 'u-1', attributes: [] }
 

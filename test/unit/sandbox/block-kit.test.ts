@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { slackErrorOf } from '../../../src/sandbox/catchers/block-kit.ts'
+import { slackErrorOf } from '../../../src/sandbox/receivers/slack-receiver.ts'
 
 const long = (length: number): string => 'x'.repeat(length)
 const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text } })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createCredentialGenerator } from '../../../src/sandbox/credentials/credential-generator.ts'
-import { feedItemOf } from '../../../src/sandbox/credentials/credential-item.ts'
-import type { SandboxCredential } from '../../../src/sandbox/credentials/sandbox-credential.ts'
-import { wireCredential } from '../../../src/service/wire/credentials.ts'
+import { createCredentialGenerator } from '../../../src/sandbox/credentials/generator.ts'
+import { feedItemOf } from '../../../src/sandbox/credentials/requests.ts'
+import type { SandboxCredential } from '../../../src/sandbox/credentials/history.ts'
+import { wireCredential } from '../../../src/upstream/resources/credentials.ts'
 
 const nowMs = Date.UTC(2026, 10, 1, 12, 0, 0, 123)
 const identifiers = [

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCursorWatch } from '../../../src/sandbox/api/cursor-watch.ts'
+import { createCursorWatch } from '../../../src/sandbox/api/cursor.ts'
 
 const tail = ['group', { size: 10 }]
 const sweep = ['group', { size: 10, until: 'noon' }]

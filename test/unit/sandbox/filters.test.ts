@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { matcherOf } from '../../../src/sandbox/api/filters.ts'
-import { parseSearchBody } from '../../../src/sandbox/api/search-body.ts'
+import { matcherOf, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'example.com' }] }
 

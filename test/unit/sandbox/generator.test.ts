@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { wireFullEvent, wireSearchItem } from '../../../src/service/wire/events.ts'
-import { fullEventOf } from '../../../src/sandbox/api/full-event.ts'
-import { instantOf } from '../../../src/sandbox/api/search-body.ts'
-import { searchItemOf } from '../../../src/sandbox/api/search-item.ts'
+import { instantOf } from '../../../src/sandbox/api/filters.ts'
+import { fullEventOf, searchItemOf } from '../../../src/sandbox/api/search.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
-import { createRandom } from '../../../src/sandbox/random.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
+import { createRandom } from '../../../src/sandbox/options.ts'
+import { wireFullEvent, wireSearchItem } from '../../../src/upstream/resources/events.ts'
 
 const group = {
   id: 1042,

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, expect, test } from 'vitest'
-import { createCredentialGenerator } from '../../../src/sandbox/credentials/credential-generator.ts'
+import { createCredentialGenerator } from '../../../src/sandbox/credentials/generator.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import { openHistoryFile } from '../../../src/sandbox/state/history-file.ts'
-import type { HistoryLine } from '../../../src/sandbox/state/history-lines.ts'
+import { type HistoryLine, openHistoryFile } from '../../../src/sandbox/state/history-file.ts'
 
 const group = { id: 1, name: 'Größe', tenantId: 42, identifiers: [{ id: 7, name: '例え.example' }] }
 const folder = mkdtempSync(join(tmpdir(), 'sandbox-history-'))

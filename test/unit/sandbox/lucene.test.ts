@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LuceneError, luceneMatcher, parseLucene } from '../../../src/sandbox/search/lucene.ts'
-import type { SearchDocument } from '../../../src/sandbox/search/search-document.ts'
+import {
+  LuceneError,
+  luceneMatcher,
+  parseLucene,
+  type SearchDocument,
+} from '../../../src/sandbox/api/lucene.ts'
 
 const post: SearchDocument = {
   text: 'Fresh logs for vpn.example.com, cookies alive\nanna77@example.com\nПродаю доступ к Größe & Söhne\n出售 example.com 的数据库',

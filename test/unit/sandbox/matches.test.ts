@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
-import { matches, type Watched } from '../../../src/sandbox/matching/matches.ts'
-import type { SandboxPolicy } from '../../../src/sandbox/monitoring/sandbox-policy.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
+import { matches, type Watched } from '../../../src/sandbox/api/matching.ts'
+import type { SandboxPolicy } from '../../../src/sandbox/monitoring/store.ts'
 
 const group = {
   id: 1042,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRateWindows } from '../../../src/sandbox/api/rate-window.ts'
+import { createRateWindows } from '../../../src/sandbox/api/gate.ts'
 
 const organizations = [{ id: 7, limits: { search: 1, basic: 4 }, keys: [] }]
 

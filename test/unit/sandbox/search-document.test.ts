@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
-import { stolenOf } from '../../../src/sandbox/history/stolen.ts'
-import { documentOf } from '../../../src/sandbox/search/search-document.ts'
+import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
+import { stolenOf } from '../../../src/sandbox/history/draft.ts'
+import { documentOf } from '../../../src/sandbox/api/lucene.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'Example Bank' }] }
 

@@ -1,10 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decodeCursor, encodeCursor } from '../../../src/sandbox/api/cursor.ts'
-import { pageOf, type PageHabits } from '../../../src/sandbox/api/page.ts'
-import { createHistory, type Position } from '../../../src/sandbox/history/history.ts'
+import {
+  decodeCursor,
+  encodeCursor,
+  type PageHabits,
+  pageOf,
+} from '../../../src/sandbox/api/cursor.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
-import type { SandboxEvent } from '../../../src/sandbox/history/sandbox-event.ts'
+import {
+  createHistory,
+  type Position,
+  type SandboxEvent,
+} from '../../../src/sandbox/history/history.ts'
 import type { EndMode } from '../../../src/sandbox/options.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'example.com' }] }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { digestConfig } from '../../../src/sinks/digest-config.ts'
+import { digestConfig } from '../../../src/sinks/config.ts'
 
 test('a schedule alone collects everything, tells of nothing too, and shows 50 events', () => {
   expect(digestConfig.parse({ schedule: '0 8,16 * * *' })).toEqual({

@@ -1,9 +1,9 @@
 /** Of an unknown severity nobody knows that it is harmless, so it must look as grave as the gravest. */
 import { describe, expect, test } from 'vitest'
-import { storyLines } from '../../../src/cli/story.ts'
-import { severityInWords, severityLabel } from '../../../src/messages/severity-counts.ts'
-import { composeMail } from '../../../src/sinks/email/mail.ts'
-import { previewSlack } from '../../../src/sinks/slack/preview-slack.ts'
+import { storyLines } from '../../../src/cli/explain.ts'
+import { severityInWords, severityLabel } from '../../../src/messages/summary.ts'
+import { composeMail } from '../../../src/sinks/email/email-sink.ts'
+import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'

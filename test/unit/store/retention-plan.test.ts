@@ -7,7 +7,7 @@ import {
   pauseOf,
   totalOf,
   type Weights,
-} from '../../../src/store/retention-plan.ts'
+} from '../../../src/store/retention.ts'
 
 const minuteMs = 60_000
 

@@ -3,8 +3,8 @@
  * up again must come out the same, or an upgrade loses it. They are literal on purpose.
  */
 import { describe, expect, test } from 'vitest'
-import { addressPrints } from '../../../src/app/address-prints.ts'
-import { polledFeeds } from '../../../src/app/polled-feeds.ts'
+import { addressPrints } from '../../../src/daemon/sinks.ts'
+import { polledFeeds } from '../../../src/daemon/polled-feeds.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import {
   fallbackPlace,
@@ -14,17 +14,17 @@ import {
   placeItem,
   returnedPlace,
   type CollectingSink,
-} from '../../../src/digest/placement.ts'
-import { messageIdOf } from '../../../src/digest/seal.ts'
-import { sortPage } from '../../../src/feeds/sort-page.ts'
-import { fingerprintOf } from '../../../src/feeds/walk.ts'
-import { createDigests, itemId } from '../../../src/ledger/digests.ts'
+} from '../../../src/grouping/placement.ts'
+import { messageIdOf } from '../../../src/grouping/freeze.ts'
+import { sortPage } from '../../../src/feeds/page.ts'
+import { fingerprintOf } from '../../../src/feeds/scan.ts'
+import { createDigests, itemId } from '../../../src/store/account-ledger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { inhibitRulesConfig, sourceKeys } from '../../../src/routing/inhibition.ts'
-import { createSecretBox } from '../../../src/runtime/sealed-secret.ts'
-import { secretFromText } from '../../../src/runtime/secret.ts'
-import { createOrganizations } from '../../../src/service/pacing/organizations.ts'
-import { createCredentials } from '../../../src/service/tokens/credentials.ts'
+import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import { createOrganizations } from '../../../src/upstream/organizations.ts'
+import { createCredentials } from '../../../src/upstream/tokens.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
 import { feedCredential, searchCredential, searchItem } from '../../fixtures/documented-items.ts'
 import { aThreatEvent } from '../../support/events.ts'

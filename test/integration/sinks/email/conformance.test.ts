@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { secretFromText } from '../../../../src/runtime/secret.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import {

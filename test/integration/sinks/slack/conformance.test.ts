@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { secretFromText } from '../../../../src/runtime/secret.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'
 import { startHttpServer, type ScriptedAnswer } from '../../../support/http-server.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { secretFromText } from '../../../../src/runtime/secret.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { Sink } from '../../../../src/sinks/sink.ts'
 import { createWebhookSink } from '../../../../src/sinks/webhook/webhook-sink.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { secretFromText } from '../../../../src/runtime/secret.ts'
-import { sendPing } from '../../../../src/sinks/webhook/ping.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
+import { sendPing } from '../../../../src/sinks/webhook/webhook-sink.ts'
 import { freePort } from '../../../support/redis.ts'
 import { anHttpServer, aTcpServer, failureOf } from './harness.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { feedLines, feedsOfAlerts } from '../../../../src/cli/monitoring/feed-block.ts'
-import type { WireAlert } from '../../../../src/service/wire/alerts.ts'
+import { feedLines, feedsOfAlerts } from '../../../../src/cli/monitoring/feeds-import.ts'
+import type { WireAlert } from '../../../../src/upstream/resources/assets.ts'
 
 function imported(...alerts: Partial<WireAlert>[]): ReturnType<typeof feedsOfAlerts> {
   return importedBeside([], ...alerts)

@@ -1,10 +1,10 @@
 /** The service as far as monitoring goes, by its description: what it holds, and what each request makes of it. */
-import type { MonitoringReads } from '../../../../src/cli/monitoring/read-actual.ts'
-import type { MonitoringWrites } from '../../../../src/cli/monitoring/step-parts.ts'
-import type { Asked } from '../../../../src/service/operations/operation.ts'
-import { ServiceError } from '../../../../src/service/service-error.ts'
-import type { WireAsset } from '../../../../src/service/wire/assets.ts'
-import type { WirePolicy } from '../../../../src/service/wire/policies.ts'
+import type { MonitoringReads } from '../../../../src/cli/monitoring/actual.ts'
+import type { MonitoringWrites } from '../../../../src/cli/monitoring/apply.ts'
+import type { Asked } from '../../../../src/upstream/resources/operation.ts'
+import { ServiceError } from '../../../../src/upstream/error.ts'
+import type { WireAsset } from '../../../../src/upstream/resources/assets.ts'
+import type { WirePolicy } from '../../../../src/upstream/resources/policies.ts'
 
 /** Before it is sent; refused; or done, and its answer lost. */
 export type Failing = 'unsent' | 'refused' | 'unanswered'

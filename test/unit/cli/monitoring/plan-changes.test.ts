@@ -1,23 +1,29 @@
 /** Whatever the file and the service say, a plan leads from one to the other, and no policy lapses on its way. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { planChanges } from '../../../../src/cli/monitoring/plan-changes.ts'
-import type { Scene, Step } from '../../../../src/cli/monitoring/plan-step.ts'
-import { readActual, readBeyond } from '../../../../src/cli/monitoring/read-actual.ts'
-import { refuseDoubt, type Adoption } from '../../../../src/cli/monitoring/doubts.ts'
-import { knownFrom, lookAt, unseenAssets } from '../../../../src/cli/monitoring/look-at-adopted.ts'
-import { settleDoubts } from '../../../../src/cli/monitoring/settle-doubts.ts'
+import {
+  knownFrom,
+  lookAt,
+  readActual,
+  readBeyond,
+  unseenAssets,
+} from '../../../../src/cli/monitoring/actual.ts'
+import { takeStep } from '../../../../src/cli/monitoring/apply.ts'
+import { type Adoption, refuseDoubt, settleDoubts } from '../../../../src/cli/monitoring/doubts.ts'
+import {
+  type MonitoringContent,
+  type Wanted,
+  wantedOf,
+} from '../../../../src/cli/monitoring/monitoring-file.ts'
+import { planChanges, type Scene, type Step } from '../../../../src/cli/monitoring/plan.ts'
 import {
   assetIn,
   emptyState,
-  policyIn,
   type MonitoringState,
+  policyIn,
 } from '../../../../src/cli/monitoring/state-file.ts'
-import { takeStep } from '../../../../src/cli/monitoring/take-step.ts'
-import { wantedOf, type Wanted } from '../../../../src/cli/monitoring/wanted.ts'
-import type { MonitoringContent } from '../../../../src/cli/monitoring/monitoring-file.ts'
-import { ServiceError } from '../../../../src/service/service-error.ts'
-import { modelService, type Failing, type Model } from './model-service.ts'
+import { ServiceError } from '../../../../src/upstream/error.ts'
+import { type Failing, type Model, modelService } from './model-service.ts'
 
 /** One of them is a name that every object knows. */
 const policyKeys = ['p', 'q', 'constructor'] as const

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readJsonObject } from '../../../../src/cli/query/json-input.ts'
+import { readJsonObject } from '../../../../src/cli/api/api-command.ts'
 import { createTerminal } from '../../../../src/cli/terminal.ts'
-import { systemClock } from '../../../../src/runtime/clock.ts'
+import { systemClock } from '../../../../src/lib/clock.ts'
 
 function read(text: string): Promise<unknown> {
   const streams = [new PassThrough(), new PassThrough(), new PassThrough()] as const

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { placeIn, walkMark, wordOf } from '../../../../src/cli/query/page-place.ts'
-import type { OpenService } from '../../../../src/cli/query/service-command.ts'
-import { secretFromText } from '../../../../src/runtime/secret.ts'
+import { placeIn, walkMark, wordOf } from '../../../../src/cli/api/pages.ts'
+import type { OpenService } from '../../../../src/cli/api/api-command.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
 
 const mark = '0123456789'
 

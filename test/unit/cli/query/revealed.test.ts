@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { revealed } from '../../../../src/cli/query/revealed.ts'
+import { revealed } from '../../../../src/cli/api/listing.ts'
 
 test('no two secrets look the same, and each can be read back', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rangeOf, spanAt } from '../../../../src/cli/query/span.ts'
+import { rangeOf, spanAt } from '../../../../src/cli/options.ts'
 
 const asOfMs = Date.UTC(2026, 10, 10)
 

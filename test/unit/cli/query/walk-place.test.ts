@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { placeAt, wordOfNext } from '../../../../src/cli/query/walk-place.ts'
+import { placeAt, wordOfNext } from '../../../../src/cli/api/pages.ts'
 
 const first = { usual: 10, nowMs: 1_795_000_000_000 }
 const later = { usual: 10, nowMs: 1_795_999_999_999 }

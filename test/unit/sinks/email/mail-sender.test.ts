@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { emailConfig } from '../../../../src/sinks/email/config.ts'
-import { composeMail } from '../../../../src/sinks/email/mail.ts'
+import { composeMail } from '../../../../src/sinks/email/email-sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 
 const usual = { type: 'email', smtp: 'smtp://h.example', from: 'a@b.example', to: ['c@d.example'] }

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { smtpFailure } from '../../../../src/sinks/email/smtp-failure.ts'
-import { redactorOf } from '../../../../src/sinks/email/smtp-reply.ts'
+import { redactorOf, smtpFailure } from '../../../../src/sinks/email/smtp.ts'
 
 const asItIs = (text: string): string => text
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { composeMail } from '../../../../src/sinks/email/mail.ts'
+import { composeMail } from '../../../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'

@@ -1,9 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { slackErrorOf } from '../../../../src/sandbox/catchers/block-kit.ts'
-import { previewSlack } from '../../../../src/sinks/slack/preview-slack.ts'
-import { maxBlocksLength, slackLimits } from '../../../../src/sinks/slack/slack-message.ts'
+import { slackErrorOf } from '../../../../src/sandbox/receivers/slack-receiver.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
+import {
+  maxBlocksLength,
+  previewSlack,
+  slackLimits,
+} from '../../../../src/sinks/slack/slack-message.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
 import { anySummarised } from '../any-summary.ts'

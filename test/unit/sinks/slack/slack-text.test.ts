@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeWithin, mrkdwnText, plainText } from '../../../../src/sinks/slack/slack-text.ts'
+import { escapeWithin, mrkdwnText, plainText } from '../../../../src/sinks/slack/slack-message.ts'
 
 test('exactly three characters are escaped', () => {
   expect(escapeWithin(`<!channel> & "it's" *bold*`, 100)).toBe(

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { errors } from 'undici'
 import { SinkError } from '../../../../src/sinks/sink.ts'
-import { errorOfFailure } from '../../../../src/sinks/webhook/classify.ts'
+import { errorOfFailure } from '../../../../src/sinks/webhook/webhook-sink.ts'
 
 function coded(code: string): Error {
   return Object.assign(new Error('failed'), { code })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { maskAlertParams } from '../../../../../src/cli/query/assets/mask-alert-params.ts'
+import { maskAlertParams } from '../../../../../src/cli/api/alerts.ts'
 
 /** The channels that public material knows (facts.md 7). */
 const channels: Record<string, unknown>[] = [

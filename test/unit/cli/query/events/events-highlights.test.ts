@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { highlightLines } from '../../../../../src/cli/query/events/events-highlights.ts'
-import { maskHighlights } from '../../../../../src/feeds/masking.ts'
+import { highlightLines } from '../../../../../src/cli/api/events-search.ts'
+import { maskHighlights } from '../../../../../src/masking/masking.ts'
 
 const terminal = { paint: (_style: string, text: string) => `[${text}]` } as Parameters<
   typeof highlightLines

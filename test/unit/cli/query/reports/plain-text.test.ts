@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { plainText, wrapped } from '../../../../../src/cli/query/reports/plain-text.ts'
+import { plainText, wrapped } from '../../../../../src/cli/api/reports.ts'
 
 const look = { width: 30, strong: (text: string) => `<${text}>` }
 

@@ -1,0 +1,156 @@
+/** `alerts get`: how an assets group is alerted on, read from the service, and without its secrets. */
+import { Command } from 'commander'
+import { fullMask } from '../../masking/mask-secret.ts'
+import type { WireAlert } from '../../upstream/resources/assets.ts'
+import { eventSeverities } from '../../upstream/resources/enumerations.ts'
+import type { Context } from '../context.ts'
+import { harmless, jsonText, type Style } from '../terminal.ts'
+import {
+  addServiceOptions,
+  nameFailure,
+  type ServiceOptions,
+  wholeId,
+  withClient,
+} from './api-command.ts'
+import { listInWords } from './assets.ts'
+import {
+  addRevealOption,
+  createPrinter,
+  type Listing,
+  type RevealOption,
+  severityStyle,
+} from './listing.ts'
+
+interface AlertOptions extends ServiceOptions, RevealOption {}
+
+export function alertsCommand(context: Context): Command {
+  const get = addServiceOptions(addRevealOption(new Command('get'), revealed))
+    .description('how an assets group is alerted on')
+    .argument('<group>', 'id of the assets group', wholeId)
+    .action((group: number, options: AlertOptions) => getAlerts(context, group, options))
+  return new Command('alerts').addCommand(get)
+}
+
+const revealed = 'show secrets and addresses as they are'
+
+async function getAlerts(context: Context, groupId: number, options: AlertOptions): Promise<void> {
+  const alerts = await withClient(context, options, ({ client, asked }) =>
+    nameFailure(`assets group ${groupId}`, client.groupAlerts({ groupId, ...asked() })),
+  )
+  const printer = createPrinter(context, options.output, alertListing(options.reveal === true))
+  printer.add(alerts)
+  printer.end(null)
+}
+
+/** The alerts of a group; what configures their channel is masked unless `reveal`. */
+export function alertListing(reveal: boolean): Listing<WireAlert> {
+  const paramsOf = ({ params }: WireAlert): unknown =>
+    reveal || params === undefined || params === null ? params : maskAlertParams(params)
+  const paramsInWords = (params: unknown): string =>
+    reveal ? jsonText(params ?? {}) : harmless(jsonText(params ?? {}), 1_000)
+  return {
+    columns: [
+      { title: 'ID', width: 14, text: ({ id }) => String(id) },
+      { title: 'TYPE', width: 17, text: ({ type }) => type ?? '' },
+      { title: 'FREQUENCY', width: 9, text: ({ frequency }) => String(frequency ?? '') },
+      { title: 'SEVERITIES', width: 22, text: severitiesIn, style: styleOf },
+      { title: 'TARGET', width: 24, text: targetOf },
+      { title: 'NAME', width: 40, text: ({ name }) => name ?? '' },
+    ],
+    below: (alert) => [
+      `search types: ${harmless(listInWords(alert.search_types), 1_000)}`,
+      ...(alert.experimental_search_types?.length
+        ? [`experimental: ${harmless(listInWords(alert.experimental_search_types), 1_000)}`]
+        : []),
+      `channel ${alert.tenant_alert_channel_id ?? 'unknown'}: ${paramsInWords(paramsOf(alert))}`,
+      ...(alert.feed_url ? [harmless(alert.feed_url)] : []),
+    ],
+    json: (alert) => ({ ...alert, ...('params' in alert && { params: paramsOf(alert) }) }),
+    csv: alertKeys,
+  }
+}
+
+/** As the description lists them. */
+const alertKeys = [
+  'id',
+  'type',
+  'name',
+  'frequency',
+  'start_at',
+  'params',
+  'feed_url',
+  'feed_target_type',
+  'feed_target_id',
+  'created_at',
+  'tenant_id',
+  'organization_id',
+  'search_types',
+  'experimental_search_types',
+  'risks',
+  'tenant_alert_channel_id',
+]
+
+/** Risks 1 to 5 in the words of severities, the worst first (facts.md 1, row 5); others as they are. */
+function severitiesIn({ risks }: WireAlert): string {
+  const worstFirst = [...(risks ?? [])].toSorted((a, b) => b - a)
+  return listInWords(worstFirst.map((risk) => eventSeverities[risk - 1] ?? risk))
+}
+
+/** In the colour of the worst, as events have it. */
+function styleOf({ risks }: WireAlert): Style | undefined {
+  const worst = eventSeverities[Math.max(0, ...(risks ?? [])) - 1]
+  return worst && severityStyle(worst)
+}
+
+function targetOf({ feed_target_type: type, feed_target_id: id }: WireAlert): string {
+  return [type, id].filter((part) => part !== undefined && part !== null).join(' ')
+}
+
+type Params = Readonly<Record<string, unknown>>
+
+/** Texts that configure a channel and let nobody in (facts.md 7); whatever else is a text may be a secret. */
+const openFields = new Set([
+  'alert_channel_id',
+  'email',
+  'entra_client_id',
+  'entra_tenant_id',
+  'index',
+  'issue_type',
+  'labels',
+  'language',
+  'netloc',
+  'project_key',
+  'server_netloc',
+  'subject_tag',
+  'table_name',
+  'username',
+  'workspace_id',
+])
+
+/**
+ * What configures an alert's channel, for everybody to see: of web addresses the host, since all behind
+ * it may be a key; of what is nested, such as headers, nothing but its names.
+ */
+export function maskAlertParams(params: Params): Record<string, unknown> {
+  return masked(params, (key) => openFields.has(key))
+}
+
+function masked(params: Params, isOpen: (key: string) => boolean): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(params).map(([key, value]) => [key, maskValue(value, isOpen(key))]),
+  )
+}
+
+function maskValue(value: unknown, isOpen: boolean): unknown {
+  if (typeof value === 'string') return maskText(value, isOpen)
+  if (typeof value === 'number') return isOpen ? value : fullMask
+  if (Array.isArray(value)) return value.map((member) => maskValue(member, isOpen))
+  return typeof value === 'object' && value !== null ? masked({ ...value }, () => false) : value
+}
+
+function maskText(text: string, isOpen: boolean): string {
+  const url = URL.parse(text)
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (isWeb) return `${url.origin}/${fullMask}`
+  return isOpen || text === '' ? text : fullMask
+}

@@ -1,0 +1,314 @@
+/** The legacy search (v2), with every parameter that it has. */
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { z } from 'zod'
+import { severities } from '../../event.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { isTimeZone } from '../../lib/time-zone.ts'
+import { type Fields, readFields } from '../../messages/description.ts'
+import { severityInWords } from '../../messages/summary.ts'
+import {
+  legacyEventActions,
+  legacySortKeys,
+  type LegacyType,
+  legacyTypes,
+  orders,
+} from '../../upstream/resources/enumerations.ts'
+import type { LegacySearchRequest } from '../../upstream/resources/legacy-search.ts'
+import type { Context } from '../context.ts'
+import {
+  addSpanOptions,
+  listOf,
+  listValue,
+  spanAt,
+  type SpanOptions,
+  textValue,
+} from '../options.ts'
+import { CommandError, counted, harmless } from '../terminal.ts'
+import {
+  addServiceOptions,
+  type OpenService,
+  type ServiceOptions,
+  withClient,
+} from './api-command.ts'
+import {
+  addRevealOption,
+  type Listing,
+  masked,
+  readRows,
+  type RevealOption,
+  severityStyle,
+  shortTime,
+} from './listing.ts'
+import {
+  addPagingOptions,
+  addSizeOption,
+  type PagingOptions,
+  placeAt,
+  printPages,
+  type SizeOption,
+  walkMark,
+  wordOfNext,
+} from './pages.ts'
+
+interface LegacySearchOptions
+  extends ServiceOptions, PagingOptions, SizeOption, SpanOptions, RevealOption, LegacyOptions {}
+
+const pageSize = 10
+/** No maximum is published (service.md, Limits); this one only keeps typing errors out. */
+const mostOfAPage = 10_000
+
+const anyItem = z.record(z.string(), z.unknown())
+
+export function eventsLegacySearchCommand(context: Context): Command {
+  const command = new Command('legacy-search').description(
+    'the search of v2, which the service has deprecated (costs quota); events search replaces it',
+  )
+  addLegacyOptions(command)
+  addSizeOption(command, { usual: pageSize, most: mostOfAPage, mostInWords: '1 or more' })
+  addPagingOptions(addRevealOption(command))
+  return addServiceOptions(command).action((options: LegacySearchOptions) =>
+    legacySearch(context, options),
+  )
+}
+
+async function legacySearch(context: Context, options: LegacySearchOptions): Promise<void> {
+  const nowMs = systemClock.now()
+  timeOf(options, nowMs) // said before anything is opened
+  context.terminal.complain(
+    'this search is deprecated by the service; use "tocsin events search --query" where it will do',
+  )
+  const method = options.method === 'get' ? 'GET' : 'POST'
+  let isTold = false
+  await withClient(context, options, (service) =>
+    printPages(context, options, {
+      listing: legacyListing(context),
+      mark: markOf(service, options),
+      async fetch(word) {
+        const place = placeAt(word, options, { usual: pageSize, nowMs })
+        const parameters = parametersOf(options, place)
+        const { client, asked } = service
+        const request = { parameters, from: place.cursor, method } as const
+        const found = await client.legacySearch({ ...request, ...asked() })
+        if (found.hits !== undefined && !isTold) {
+          context.terminal.complain(`${counted(found.hits, 'event')} found in all`)
+        }
+        isTold = true
+        const items = readRows(context, anyItem, found.page.items)
+        return {
+          rows: items.map((item) => legacyRow(item, options.reveal ?? false)),
+          next: wordOfNext(place, found.page.next),
+          searchesRemaining: found.searchesRemaining,
+        }
+      },
+    }),
+  )
+}
+
+function markOf(service: OpenService, options: LegacySearchOptions): string {
+  const { since, until } = options
+  return walkMark(service, 'events legacy-search', { ...filtersOf(options), since, until })
+}
+
+function parametersOf(
+  options: LegacySearchOptions,
+  { asOfMs, size }: { asOfMs: number; size: number },
+): LegacySearchRequest['parameters'] {
+  const time = timeOf(options, asOfMs)
+  return { size, ...(time !== undefined && { time }), ...filtersOf(options) }
+}
+
+function filtersOf(options: LegacySearchOptions): LegacySearchRequest['parameters'] {
+  return {
+    order: options.order,
+    sort_by: options.sortBy,
+    ...(options.query !== undefined && { query: options.query }),
+    ...(options.fields && { fields: options.fields }),
+    ...(options.tag && { tags: options.tag }),
+    ...(options.tagsOperator !== undefined && { tags_query_operator: options.tagsOperator }),
+    ...(options.type && { types: options.type }),
+    ...(options.experimentalType && { experimental_types: options.experimentalType }),
+    ...(options.action !== undefined && { event_action: options.action }),
+    ...(options.actions && { event_actions: options.actions }),
+    ...(options.risk && { risks: options.risk }),
+    ...(!options.globalPolicies && { use_global_policies: false }),
+    ...(options.timeZone !== undefined && { time_zone: options.timeZone }),
+    ...(options.hasModifiedRisk && { has_modified_risk_score: true }),
+    ...(options.hasNotes && { has_notes: true }),
+  }
+}
+
+/** `from@to`: this search takes no span that is open at its beginning. */
+function timeOf(options: SpanOptions, asOfMs: number): string | undefined {
+  const { fromMs, toMs = asOfMs } = spanAt(options, asOfMs)
+  if (fromMs !== undefined) {
+    return `${new Date(fromMs).toISOString()}@${new Date(toMs).toISOString()}`
+  }
+  if (options.until === undefined) return undefined
+  throw new CommandError('mistake', '--until needs --since in this search; name both')
+}
+
+interface LegacyOptions {
+  query?: string
+  type?: LegacyType[]
+  experimentalType?: string[]
+  risk?: number[]
+  tag?: string[]
+  tagsOperator?: string
+  action?: (typeof legacyEventActions)[number]
+  actions?: string[]
+  hasNotes?: true
+  hasModifiedRisk?: true
+  globalPolicies: boolean
+  fields?: string[]
+  timeZone?: string
+  sortBy: (typeof legacySortKeys)[number]
+  order: (typeof orders)[number]
+  method: 'get' | 'post'
+}
+
+function addLegacyOptions(command: Command): Command {
+  command
+    .addOption(new Option('--query <lucene>', "a query in Lucene's syntax").argParser(textValue))
+    .addOption(
+      new Option(
+        '--type <types>',
+        'of these types or groups of types, such as leaks,paste',
+      ).argParser(listOf(legacyTypes)),
+    )
+    .addOption(
+      new Option('--experimental-type <types>', 'of these experimental types').argParser(listValue),
+    )
+    .addOption(
+      new Option('--risk <scores>', 'of these risks, 1 (info) to 5 (critical): 4,5').argParser(
+        riskList,
+      ),
+    )
+    .addOption(new Option('--tag <tags>', 'with these tags').argParser(listValue))
+    .addOption(
+      new Option('--tags-operator <word>', 'how several tags count, such as AND or OR').argParser(
+        textValue,
+      ),
+    )
+  addSpanOptions(command, 'dated')
+  return addLaterOptions(command)
+}
+
+function addLaterOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--action <word>', 'what was done about it').choices(legacyEventActions))
+    .addOption(new Option('--actions <words>', 'several of these').argParser(listValue))
+    .option('--has-notes', 'only what has notes')
+    .option('--has-modified-risk', 'only what was given another risk')
+    .option('--no-global-policies', 'whatever the policies of all identifiers leave out')
+    .addOption(
+      new Option('--fields <paths>', 'only these fields, by their dotted paths').argParser(
+        listValue,
+      ),
+    )
+    .addOption(
+      new Option('--time-zone <name>', 'in which statistics are counted').argParser(zoneValue),
+    )
+    .addOption(
+      new Option('--sort-by <key>', 'by which time').choices(legacySortKeys).default('created'),
+    )
+    .addOption(new Option('--order <order>', 'of that time').choices(orders).default('desc'))
+    .addOption(
+      new Option('--method <method>', 'how it is asked').choices(['get', 'post']).default('post'),
+    )
+}
+
+function riskList(text: string): number[] {
+  const risks = listValue(text).map((risk) => (/^[1-5]$/.test(risk) ? Number(risk) : undefined))
+  const known = risks.filter((risk) => risk !== undefined)
+  if (known.length === risks.length) return known
+  throw new InvalidArgumentError(
+    'Write numbers from 1 to 5 with a comma between each, such as 4,5.',
+  )
+}
+
+function zoneValue(text: string): string {
+  if (isTimeZone(text)) return text
+  throw new InvalidArgumentError('Write a name of the zone database, such as Europe/Zurich.')
+}
+
+interface LegacyRow {
+  /** As the service has it, secrets masked unless they are revealed; `fields` may have left out any part. */
+  item: Record<string, unknown>
+  severity: string
+  created: string
+  type: string
+  title: string
+  uid: string
+}
+
+/** An item has the older shape: `metadata`, `header` and `data` (facts.md 4). */
+function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRow {
+  const item = reveal ? received : maskedItem(received)
+  const fields = readFields(item, {})
+  const uid = fields.text('header.uid', 'metadata.uid', 'uid', 'data.uid') ?? ''
+  return {
+    item,
+    severity: fields.text('metadata.severity') ?? severityOfRisk(fields),
+    created: shortTime(fields.text('metadata.estimated_created_at', 'header.timestamp')),
+    type:
+      fields.text('header.type', 'metadata.type', 'type', 'data.type') ?? uid.split('/')[0] ?? '',
+    title: fields.text('header.title', 'data.title', 'header.content_preview', 'data.name') ?? uid,
+    uid,
+  }
+}
+
+/** The uids stay whole: they are what an event is asked for by. */
+function maskedItem(received: Record<string, unknown>): Record<string, unknown> {
+  const item = masked(received)
+  const parts = ['header', 'metadata', 'data'].flatMap((part) => {
+    const [shown, whole] = [item[part], received[part]]
+    const isThere = isObject(shown) && isObject(whole) && 'uid' in whole
+    return isThere ? [[part, { ...shown, uid: whole['uid'] }] as const] : []
+  })
+  const { uid } = received
+  return { ...item, ...(uid !== undefined && { uid }), ...Object.fromEntries(parts) }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function severityOfRisk(fields: Fields): string {
+  const risk = fields.number('header.risk.score')
+  return risk === null ? '' : (severities[risk - 1] ?? String(risk))
+}
+
+function legacyListing({ terminal }: Context): Listing<LegacyRow> {
+  return {
+    columns: [
+      {
+        title: 'SEVERITY',
+        width: 8,
+        text: ({ severity }) => severityInWords(severity),
+        style: ({ severity }) => severityStyle(severity),
+      },
+      { title: 'CREATED (UTC)', width: 16, text: ({ created }) => created },
+      { title: 'TYPE', width: 20, text: ({ type }) => type },
+      { title: 'EVENT', width: 80, text: ({ title }) => title },
+    ],
+    below: ({ title, uid }) => (title === uid ? [] : [terminal.paint('dim', harmless(uid, 600))]),
+    json: ({ item }) => item,
+    csvFields: ({ item, uid }) => ({ ...item, uid }), // wherever it stands
+    csv: [
+      'header.uid',
+      'header.type',
+      'uid',
+      'metadata.type',
+      'metadata.severity',
+      'metadata.estimated_created_at',
+      'metadata.matched_at',
+      'header.title',
+      'header.source',
+      'header.timestamp',
+      'header.risk.score',
+      'metadata',
+      'header',
+      'data',
+    ],
+  }
+}

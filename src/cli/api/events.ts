@@ -1,0 +1,305 @@
+import { Command, Option } from 'commander'
+import { parseItem } from '../../feed-types/events.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { maskDetail } from '../../masking/masking.ts'
+import { typeLabel } from '../../messages/message.ts'
+import { cutCounting, inertLine, refang } from '../../messages/sanitize.ts'
+import { severityLabel } from '../../messages/summary.ts'
+import { createServiceLink } from '../../upstream/links.ts'
+import { type ExpandField, expandFields } from '../../upstream/resources/enumerations.ts'
+import {
+  type EventAnswer,
+  wireExpandedCookie,
+  wireExpandedCredential,
+  type WireFullEvent,
+} from '../../upstream/resources/events.ts'
+import { type Context, print } from '../context.ts'
+import { linkLines } from '../explain.ts'
+import { textValue } from '../options.ts'
+import { CommandError, harmless, table, type Terminal, timeInWords } from '../terminal.ts'
+import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
+import { eventsLegacySearchCommand } from './events-legacy-search.ts'
+import { eventsSearchCommand, eventTitle } from './events-search.ts'
+import {
+  addRevealOption,
+  type Column,
+  type Listing,
+  masked,
+  readRows,
+  revealed,
+  type RevealOption,
+  severityStyle,
+  shortTime,
+} from './listing.ts'
+import {
+  addPagingOptions,
+  addSizeOption,
+  type PagingOptions,
+  placeAt,
+  printPages,
+  type SizeOption,
+  walkMark,
+  wordOfNext,
+} from './pages.ts'
+
+export function eventsCommand(context: Context): Command {
+  return new Command('events')
+    .addCommand(eventsSearchCommand(context))
+    .addCommand(eventsGetCommand(context))
+    .addCommand(eventsExpandCommand(context))
+    .addCommand(eventsLegacySearchCommand(context))
+}
+
+interface EventsGetOptions extends ServiceOptions, RevealOption {
+  output: 'text' | 'json'
+}
+
+export function eventsGetCommand(context: Context): Command {
+  const command = new Command('get')
+    .description('one event in full')
+    .argument('<uid>', 'of the event; as it stands in a message will do', uidValue)
+  return addServiceOptions(addRevealOption(command), ['text', 'json']).action(
+    (uid: string, options: EventsGetOptions) => getEvent(context, uid, options),
+  )
+}
+
+export function uidValue(text: string): string {
+  return refang(textValue(text))
+}
+
+async function getEvent(context: Context, uid: string, options: EventsGetOptions): Promise<void> {
+  const { answer, serviceLink } = await withClient(
+    context,
+    options,
+    async ({ config, account, client, asked }) => ({
+      answer: await nameFailure(harmless(uid), client.getEvent({ uid, ...asked() })),
+      serviceLink: (url: string | null) => createServiceLink(config.accounts)(account, url),
+    }),
+  )
+  if (answer.kind === 'none') throw nothingOf(uid, answer.why)
+  const { event } = answer
+  const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
+  const metadata = { ...(options.reveal ? event.metadata : masked(event.metadata)), uid }
+  const shown = { ...event, metadata, data }
+  print(context, options, {
+    json: shown,
+    lines: () =>
+      eventCard(context.terminal, {
+        ...shown,
+        maskedData: maskDetail(answer.data, uid),
+        serviceLink,
+      }),
+  })
+}
+
+type Why = Extract<EventAnswer, { kind: 'none' }>['why']
+
+const reasons: Record<Why, string> = {
+  unsupported: 'there is no full event of this type; the search item is all there is',
+  not_found: 'the service knows no event of this uid; copy the uid whole',
+  empty: 'the full event is empty; the search item is all there is',
+  mismatch: 'the service answers with another event; the search item is all there is',
+}
+
+function nothingOf(uid: string, why: Why): CommandError {
+  return new CommandError('refused', `${harmless(uid)}: ${reasons[why]}`)
+}
+
+const longestValue = 500
+const longestPath = 60
+const mostFields = 200
+
+interface Shown extends WireFullEvent {
+  metadata: { uid: string }
+  data: Readonly<Record<string, unknown>>
+  /** Its address as it may be clicked, or null: it does not lead to the service. */
+  serviceLink: (url: string | null) => string | null
+  /** What the title is made of: it shows no secret, whatever the fields do. */
+  maskedData: Readonly<Record<string, unknown>>
+}
+
+/** An event for people: what it is, when and where, and every field that has a value, a line each. */
+export function eventCard(
+  terminal: Terminal,
+  { event_type, metadata, data, maskedData, serviceLink }: Shown,
+): string[] {
+  const masked = new Map(fieldsOf(maskedData))
+  const fields = fieldsOf(data)
+  const more = fields.length - mostFields
+  return [
+    ...headOf(
+      terminal,
+      { metadata: { ...metadata, type: event_type } },
+      { maskedData, serviceLink },
+    ),
+    '',
+    ...table(
+      fields
+        .slice(0, mostFields)
+        .map(([path, value]) => [
+          harmless(path, longestPath),
+          shownValue(value, { isRevealed: masked.get(path) !== value }),
+        ]),
+    ),
+    ...(more > 0 ? [`… and ${more} more fields; --output json has them all`] : []),
+  ]
+}
+
+function headOf(
+  terminal: Terminal,
+  item: { metadata: { uid: string; type: string | null | undefined } },
+  { maskedData, serviceLink }: Pick<Shown, 'maskedData' | 'serviceLink'>,
+): string[] {
+  const parsed = parseItem(item)
+  const uid = harmless(item.metadata.uid, 600)
+  if (!parsed.ok) return [terminal.paint('bold', uid)]
+  const { event } = parsed
+  const { severity, createdAtMs, matchedAtMs, url } = event
+  const title = eventTitle(event, maskedData)
+  const name = title === null ? typeLabel(event.type) : `${typeLabel(event.type)}: ${title}`
+  const shownSeverity = terminal.paint(severityStyle(severity), severityLabel(severity))
+  const times = [
+    ...(createdAtMs === null ? [] : [`created ${timeInWords(createdAtMs)}`]),
+    ...(matchedAtMs === null ? [] : [`matched ${timeInWords(matchedAtMs)}`]),
+  ]
+  return [
+    `${shownSeverity}  ${terminal.paint('bold', harmless(name))}`,
+    ...(times.length === 0 ? [] : [times.join(', ')]),
+    uid,
+    ...linkLines({ link: serviceLink(url), unverifiedLink: url && inertLine(url, 600) }),
+  ]
+}
+
+/** Dotted paths; a list of plain values is one field. */
+function fieldsOf(value: unknown, path = ''): [string, string][] {
+  if (value === null || value === undefined || value === '') return []
+  if (typeof value !== 'object') return [[path, `${value as string | number | boolean}`]]
+  if (Array.isArray(value) && value.every((entry) => typeof entry !== 'object' || entry === null)) {
+    return value.length === 0 ? [] : [[path, value.map(String).join(', ')]]
+  }
+  return Object.entries(value).flatMap(([key, inner]) =>
+    fieldsOf(inner, path === '' ? key : `${path}.${key}`),
+  )
+}
+
+/** What a mask would change may be a secret: it is whole. */
+function shownValue(value: string, { isRevealed }: { isRevealed: boolean }): string {
+  return isRevealed ? revealed(value) : cutCounting(harmless(value, Infinity), longestValue)
+}
+
+interface EventsExpandOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {
+  field: ExpandField
+}
+
+/** At most 20 (service.md, Limits). */
+const pageSize = 20
+
+export function eventsExpandCommand(context: Context): Command {
+  const command = new Command('expand')
+    .description('the credentials or cookies within an event; only stealer logs have any')
+    .argument('<uid>', 'of the event; as it stands in a message will do', uidValue)
+    .addOption(
+      new Option('--field <name>', 'what of it').choices(expandFields).makeOptionMandatory(),
+    )
+  addSizeOption(command, { usual: pageSize, most: pageSize })
+  addPagingOptions(addRevealOption(command))
+  return addServiceOptions(command).action((uid: string, options: EventsExpandOptions) =>
+    expandEvent(context, uid, options),
+  )
+}
+
+async function expandEvent(
+  context: Context,
+  uid: string,
+  options: EventsExpandOptions,
+): Promise<void> {
+  const { field, reveal } = options
+  const shape = field === 'cookies' ? wireExpandedCookie : wireExpandedCredential
+  const nowMs = systemClock.now()
+  await withClient(context, options, (service) =>
+    printPages<ExpandedRow>(context, options, {
+      listing: expandListing(field, reveal === true),
+      mark: walkMark(service, 'events expand', { uid, field }),
+      async fetch(word) {
+        const place = placeAt(word, options, { usual: pageSize, nowMs })
+        const { size, cursor } = place
+        const expansion = { uid, field, size, ...(cursor !== null && { from: cursor }) }
+        const { client, asked } = service
+        const answer = await nameFailure(
+          harmless(uid),
+          client.expandEvent({ expansion, ...asked() }),
+        )
+        const rows: ExpandedRow[] = readRows<ExpandedRow>(context, shape, answer.items)
+        return {
+          rows: reveal ? rows : rows.map((row) => maskedRow(field, row)),
+          next: wordOfNext(place, answer.next),
+        }
+      },
+    }),
+  )
+}
+
+/** The name of the field says how its members are masked: of a cookie every value that is not about it. */
+function maskedRow(field: ExpandField, row: ExpandedRow): ExpandedRow {
+  const { password } = row
+  const secrets = typeof password === 'string' ? [password] : []
+  return masked({ [field]: row }, secrets)[field] ?? {}
+}
+
+export type ExpandedRow = Record<string, unknown>
+
+/** What a stealer log holds; a revealed secret has a line of its own, where it is whole. */
+export function expandListing(field: ExpandField, reveal: boolean): Listing<ExpandedRow> {
+  const { columns, secret, csv } = listings[field]
+  return {
+    columns: reveal ? columns.filter(({ key }) => key !== secret) : columns,
+    below: (row) => {
+      const clear = textIn(row, secret)
+      return reveal && clear !== '' ? [`${secret}: ${revealed(clear)}`] : []
+    },
+    json: (row) => row,
+    csv,
+  }
+}
+
+interface KeyColumn extends Column<ExpandedRow> {
+  key: string
+}
+
+const listings: Readonly<
+  Record<ExpandField, { columns: KeyColumn[]; secret: string; csv: string[] }>
+> = {
+  credentials: {
+    columns: [
+      textColumn('username', 'USER NAME', 32),
+      textColumn('password', 'PASSWORD', 20),
+      textColumn('application', 'APPLICATION', 20),
+      textColumn('url', 'URL', 60),
+    ],
+    secret: 'password',
+    csv: ['url', 'username', 'password', 'application'],
+  },
+  cookies: {
+    columns: [
+      textColumn('host_key', 'HOST', 32),
+      textColumn('path', 'PATH', 12),
+      textColumn('name', 'NAME', 24),
+      {
+        ...textColumn('expires_utc', 'EXPIRES (UTC)', 16),
+        text: (row) => shortTime(textIn(row, 'expires_utc')),
+      },
+      textColumn('value', 'VALUE', 60),
+    ],
+    secret: 'value',
+    csv: ['host_key', 'path', 'expires_utc', 'name', 'value'],
+  },
+}
+
+function textColumn(key: string, title: string, width: number): KeyColumn {
+  return { key, title, width, text: (row) => textIn(row, key) }
+}
+
+function textIn(row: ExpandedRow, key: string): string {
+  const value = row[key]
+  return typeof value === 'string' ? value : ''
+}

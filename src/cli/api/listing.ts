@@ -1,0 +1,298 @@
+/**
+ * What a command found, as it comes: a table for people, or JSON, JSON lines and CSV for machines.
+ * Text that others wrote is made harmless to terminals and spreadsheets.
+ */
+import type { Command } from 'commander'
+import type { z } from 'zod'
+import { severityRank } from '../../event.ts'
+import { itemProblem } from '../../feed-types/events.ts'
+import { escaped } from '../../lib/logger.ts'
+import { maskKnown, maskSecrets } from '../../masking/masking.ts'
+import { csvLine, csvMark, isChangedInCsv } from '../../messages/csv.ts'
+import { parseTimestamp } from '../../upstream/timestamps.ts'
+import type { Context } from '../context.ts'
+import { counted, harmless, jsonText, type Style } from '../terminal.ts'
+import type { OutputForm, ServiceOptions } from './api-command.ts'
+
+export interface Column<Row> {
+  title: string
+  /** Characters of the table that it gets; what is longer is cut. The last column is as long as it is. */
+  width: number
+  text: (row: Row) => string
+  style?: (row: Row) => Style | undefined
+}
+
+export interface Listing<Row> {
+  columns: readonly Column<Row>[]
+  /** Lines of the table below a row. */
+  below?: (row: Row) => readonly string[]
+  /** Every field that machines get. */
+  json: (row: Row) => Readonly<Record<string, unknown>>
+  /** What the CSV takes its cells from, where that is more than `json`. */
+  csvFields?: (row: Row) => Readonly<Record<string, unknown>>
+  /** Keys of `json` (or `csvFields`) in the CSV, dotted for those of an object within; lists and objects are written as JSON. */
+  csv: readonly string[]
+}
+
+interface Printer<Row> {
+  add(rows: readonly Row[]): void
+  /** `next`: where the rest begins, of a listing that has a rest. */
+  end(next: string | null): void
+  /** Instead of `end`, where something ended it early: what was printed can be read all the same. */
+  breakOff(next: string | null): void
+}
+
+export function createPrinter<Row>(
+  { terminal }: Context,
+  form: OutputForm,
+  listing: Listing<Row>,
+): Printer<Row> {
+  switch (form) {
+    case 'text':
+      return textPrinter(terminal, listing)
+    case 'json':
+      return jsonPrinter(terminal, listing)
+    case 'ndjson':
+      return {
+        add: (rows) => rows.forEach((row) => terminal.print(jsonText(listing.json(row)))),
+        end: () => undefined,
+        breakOff: () => undefined,
+      }
+    case 'csv':
+      return csvPrinter(terminal, listing)
+  }
+}
+
+type Terminal = Context['terminal']
+
+function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>): Printer<Row> {
+  let count = 0
+  return {
+    add(rows) {
+      if (count === 0 && rows.length > 0) {
+        const titles = columns.map(({ title, width }, at) => cell(title, width, at, columns.length))
+        terminal.print(terminal.paint('bold', titles.join('  ').trimEnd()))
+      }
+      for (const row of rows) {
+        const cells = columns.map(({ width, text, style }, at) => {
+          const shown = cell(harmless(text(row), 2_000), width, at, columns.length)
+          const painted = style?.(row)
+          return painted === undefined ? shown : terminal.paint(painted, shown)
+        })
+        terminal.print(cells.join('  ').trimEnd())
+        for (const line of below?.(row) ?? []) terminal.print(`    ${line}`)
+      }
+      count += rows.length
+    },
+    end() {
+      if (count === 0) terminal.print('nothing was found')
+    },
+    breakOff: () => undefined,
+  }
+}
+
+function cell(text: string, width: number, at: number, columns: number): string {
+  if (at === columns - 1) return text
+  const letters = Array.from(text)
+  return letters.length <= width ? text.padEnd(width) : `${letters.slice(0, width - 1).join('')}…`
+}
+
+/** One object, whose items are written as they come. */
+function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<Row> {
+  let isFirst = true
+  const open = (): void => {
+    if (isFirst) terminal.print('{"items": [')
+  }
+  const end = (next: string | null): void => {
+    open()
+    terminal.print(`], "next": ${jsonText(next)}}`)
+  }
+  return {
+    add(rows) {
+      for (const row of rows) {
+        open()
+        terminal.print(`${isFirst ? '' : ','}${jsonText(json(row))}`)
+        isFirst = false
+      }
+    },
+    end,
+    breakOff: end,
+  }
+}
+
+/** Says at the end how many cells are not what the service sent: a revealed secret may be among them. */
+function csvPrinter<Row>(
+  terminal: Terminal,
+  { json, csvFields = json, csv }: Listing<Row>,
+): Printer<Row> {
+  let isBegun = false
+  let changed = 0
+  const begin = (): void => {
+    if (!isBegun) terminal.print(`${csvMark}${csvLine(csv)}`.trimEnd())
+    isBegun = true
+  }
+  return {
+    add(rows) {
+      begin()
+      for (const row of rows) {
+        const fields = csvFields(row)
+        const cells = csv.map((path) => cellText(valueAt(fields, path)))
+        changed += cells.filter(isChangedInCsv).length
+        terminal.print(csvLine(cells).trimEnd())
+      }
+    },
+    end() {
+      begin()
+      sayChanged()
+    },
+    breakOff: sayChanged,
+  }
+
+  function sayChanged(): void {
+    if (changed === 0) return
+    const cells = counted(changed, 'cell')
+    terminal.complain(
+      `${cells} changed so that no spreadsheet runs what is in there; --output ndjson has the exact text`,
+    )
+  }
+}
+
+function valueAt(fields: unknown, path: string): unknown {
+  return path
+    .split('.')
+    .reduce(
+      (value: unknown, key) =>
+        typeof value === 'object' && value !== null
+          ? (value as Record<string, unknown>)[key]
+          : undefined,
+      fields,
+    )
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return typeof value === 'string' ? value : jsonText(value)
+}
+
+/** The items of a page that are readable; of each other one it is said what is wrong with it. */
+export function readRows<Item>(
+  { terminal }: Context,
+  shape: z.ZodType<Item>,
+  items: readonly unknown[],
+): Item[] {
+  return items.flatMap((item) => {
+    const parsed = shape.safeParse(item)
+    if (parsed.success) return [parsed.data]
+    terminal.complain(
+      `an item is left out, it is not readable: ${harmless(itemProblem(parsed.error))}`,
+    )
+    return []
+  })
+}
+
+/** `2026-11-01 12:00`, UTC; as the service wrote it where it is no time. */
+export function shortTime(text: string | null | undefined): string {
+  const atMs = text ? parseTimestamp(text) : null
+  if (atMs === null) return text ?? ''
+  return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')
+}
+
+/** Red from high on, yellow for medium. A word that this version does not know counts as critical. */
+export function severityStyle(severity: string): Style {
+  const rank = severityRank(severity.toLowerCase())
+  if (rank >= 4) return 'red'
+  return rank === 3 ? 'yellow' : 'dim'
+}
+
+/** What the service sent, as it may be shown: with its secrets masked, unless they are asked for. */
+
+export interface RevealOption {
+  reveal?: true
+}
+
+export function addRevealOption(command: Command, says = 'show leaked secrets in clear'): Command {
+  return command.option('--reveal', says)
+}
+
+/** The secret that was searched for is masked wherever it stands. */
+export function masked<Value>(value: Value, secrets: readonly string[] = []): Value {
+  return maskSecrets(mapTexts(value, maskKnown(secrets))) as Value
+}
+
+/** The same with every text in it changed, the keys left. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === 'string') return change(value)
+  if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, mapTexts(inner, change)]),
+  )
+}
+
+/** No glyph, another space than the usual one, or a mark too many on one letter. */
+const unseen =
+  /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu
+const atItsEnds = /^["\s]|\s$/u
+
+/**
+ * A secret on one line of a terminal, nothing of it lost: as it is, or between quotes as JSON has it where
+ * it would not be seen as it is.
+ */
+export function revealed(secret: string): string {
+  const isPlain = secret.search(unseen) === -1 && !atItsEnds.test(secret)
+  return isPlain ? secret : escaped(jsonText(secret), unseen)
+}
+
+interface Change<Id, Row> {
+  listing: Listing<Row>
+  /** What happens to each, such as `disabled`. */
+  done: string
+  change: (id: Id) => Promise<Row>
+}
+
+/**
+ * Changes one after the other and prints each as it is done. The first failure, or an interruption, ends
+ * it; then it says what was done and what was not. Throws what `change` threw.
+ */
+export async function changeEach<Id extends string | number, Row>(
+  context: Context,
+  options: Pick<ServiceOptions, 'output'>,
+  ids: readonly Id[],
+  { listing, done, change }: Change<Id, Row>,
+): Promise<void> {
+  const printer = createPrinter(context, options.output, listing)
+  const wanted = [...new Set(ids)]
+  let count = 0
+  const breakOff = (): void => {
+    if (count > 0) printer.breakOff(null)
+    if (wanted.length > 1) context.terminal.complain(howFar(wanted, count, done))
+  }
+  context.stop.addEventListener('abort', breakOff, { once: true })
+  try {
+    for (const id of wanted) {
+      const changed = await change(id)
+      if (context.stop.aborted) return
+      printer.add([changed])
+      count += 1
+    }
+    printer.end(null)
+  } catch (error) {
+    if (!context.stop.aborted) breakOff()
+    throw error
+  } finally {
+    context.stop.removeEventListener('abort', breakOff)
+  }
+}
+
+/** `disabled: 77, 78; stopped at: 79; not tried: 80`. */
+function howFar(ids: readonly (string | number)[], count: number, done: string): string {
+  const parts: [string, readonly (string | number)[]][] = [
+    [done, ids.slice(0, count)],
+    ['stopped at', ids.slice(count, count + 1)],
+    ['not tried', ids.slice(count + 1)],
+  ]
+  return parts
+    .filter(([, members]) => members.length > 0)
+    .map(([words, members]) => `${words}: ${members.join(', ')}`)
+    .join('; ')
+}

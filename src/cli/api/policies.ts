@@ -1,0 +1,356 @@
+import { Command } from 'commander'
+import { systemClock } from '../../lib/clock.ts'
+import { checkRequest } from '../../upstream/resources/operation.ts'
+import {
+  policyCreation,
+  type WirePolicy,
+  type WirePolicyAssignment,
+} from '../../upstream/resources/policies.ts'
+import { askFirst, type Context } from '../context.ts'
+import { listValue } from '../options.ts'
+import { CommandError, counted, harmless } from '../terminal.ts'
+import {
+  addServiceOptions,
+  anotherUuid,
+  idList,
+  type JsonObject,
+  nameFailure,
+  type OpenService,
+  readJsonObject,
+  type ServiceOptions,
+  uuid,
+  wholeId,
+  withClient,
+} from './api-command.ts'
+import { changeEach, type Column, type Listing } from './listing.ts'
+import {
+  addPagingOptions,
+  type FetchedRows,
+  type PagingOptions,
+  placeAt,
+  printOne,
+  printPages,
+  walkMark,
+  wordOfNext,
+} from './pages.ts'
+
+export function policiesCommand(context: Context): Command {
+  const get = addServiceOptions(new Command('get'))
+    .description('one policy')
+    .argument('<uuid>', 'uuid of the policy', uuid)
+    .action((id: string, options: ServiceOptions) => getPolicy(context, id, options))
+  const list = addPagingOptions(addServiceOptions(new Command('list')))
+    .description('the policies of an identifier; all policies where the server lists them')
+    .option('--identifier <id>', 'only those that are assigned to it', wholeId)
+    .action((options: ListPoliciesOptions) => listPolicies(context, options))
+  return new Command('policies')
+    .addCommand(createCommand(context))
+    .addCommand(get)
+    .addCommand(list)
+    .addCommand(assignCommand(context))
+    .addCommand(deleteCommand(context))
+}
+
+function createCommand(context: Context): Command {
+  return addServiceOptions(new Command('create'))
+    .description('make a policy; it does nothing until it is assigned')
+    .option('--name <text>', 'what it is called')
+    .option('--included-keywords <words>', 'events match that hold one of them', listValue)
+    .option('--excluded-keywords <words>', 'events match that hold none of them', listValue)
+    .option('--query <lucene>', 'events match that this query finds')
+    .option('--cookies <names>', 'events match that hold cookies of these names', listValue)
+    .option('--match-subdomains', 'with --cookies: also those of subdomains')
+    .option('--file <file>', 'the whole policy in JSON instead; - for standard input')
+    .action((options: CreatePolicyOptions) => createPolicy(context, options))
+}
+
+function assignCommand(context: Context): Command {
+  return addServiceOptions(new Command('assign'))
+    .description('let a policy decide which events match identifiers')
+    .argument('<uuid>', 'uuid of the policy', uuid)
+    .requiredOption('--to <ids>', 'ids of identifiers, such as 77,78', idList)
+    .option('--clean-past-events', 'also remove events that matched before')
+    .option('--yes', 'do not ask')
+    .action((id: string, options: AssignOptions) => assignPolicy(context, id, options))
+}
+
+function deleteCommand(context: Context): Command {
+  return addServiceOptions(new Command('delete'))
+    .description('delete policies, with all their assignments')
+    .argument('<uuids...>', 'uuids of policies', anotherUuid)
+    .option('--yes', 'do not ask')
+    .action((uuids: string[], options: DeleteOptions) => deletePolicies(context, uuids, options))
+}
+
+/** `policies get` and `list`. */
+
+export async function getPolicy(
+  context: Context,
+  uuid: string,
+  options: ServiceOptions,
+): Promise<void> {
+  const policy = await withClient(context, options, ({ client, asked }) =>
+    nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...asked() })),
+  )
+  printOne(context, options, policyListing, policy)
+}
+
+export interface ListPoliciesOptions extends ServiceOptions, PagingOptions {
+  identifier?: number
+}
+
+export async function listPolicies(context: Context, options: ListPoliciesOptions): Promise<void> {
+  const { identifier } = options
+  const nowMs = systemClock.now()
+  await withClient(context, options, async (service) => {
+    const { client, asked } = service
+    const mark = walkMark(service, 'policies list', { identifier })
+    if (identifier !== undefined) {
+      return printPages(context, options, {
+        listing: assignmentListing,
+        mark,
+        fetch: async (): Promise<FetchedRows<WirePolicyAssignment>> => ({
+          rows: await nameFailure(
+            `identifier ${identifier}`,
+            client.policiesOf({ identifier, ...asked() }),
+          ),
+          next: null,
+        }),
+      })
+    }
+    await printPages(context, options, {
+      listing: policyListing,
+      mark,
+      async fetch(word) {
+        const place = placeAt(word, options, { usual: pageSize, nowMs })
+        const { cursor: from, size } = place
+        const page = await client.listPolicies({ from, size, ...asked() })
+        if (page === undefined) throw new CommandError('refused', noList)
+        return { rows: page.items, next: wordOfNext(place, page.next) }
+      },
+    })
+  })
+}
+
+/** The most that the list takes (facts.md 2.3, Sizes). */
+const pageSize = 25
+
+const noList = 'this server lists no policies; name an identifier with --identifier'
+
+export interface CreatePolicyOptions extends ServiceOptions {
+  name?: string
+  includedKeywords?: string[]
+  excludedKeywords?: string[]
+  query?: string
+  cookies?: string[]
+  matchSubdomains?: true
+  file?: string
+}
+
+/** Prints the policy as the service made it. */
+export async function createPolicy(context: Context, options: CreatePolicyOptions): Promise<void> {
+  const policy = checkRequest(policyCreation, await writtenBy(context, options))
+  const created = await withClient(context, options, ({ client, asked }) =>
+    nameFailure(`policy "${policy.name}"`, client.createPolicy({ policy, ...asked() })),
+  )
+  printOne(context, options, policyListing, created)
+}
+
+async function writtenBy(context: Context, options: CreatePolicyOptions): Promise<JsonObject> {
+  const { file, name, cookies, matchSubdomains } = options
+  const kinds = kindsIn(options)
+  if (file !== undefined) {
+    if (kinds.length > 0 || name !== undefined || matchSubdomains) {
+      throw new CommandError('mistake', '--file: holds the whole policy; leave out what else it is')
+    }
+    return asCreated(await readJsonObject(context, file))
+  }
+  const [kind, ...others] = kinds
+  if (kind === undefined || others.length > 0) throw new CommandError('mistake', oneKind)
+  if (matchSubdomains && cookies === undefined) {
+    throw new CommandError('mistake', '--match-subdomains goes with --cookies')
+  }
+  return { name, ...kind }
+}
+
+const oneKind =
+  'say which events match by one of --included-keywords, --excluded-keywords, --query, --cookies or --file'
+
+/** The types and values that the options stand for (facts.md 6). */
+function kindsIn(options: CreatePolicyOptions): { type: string; value: JsonObject }[] {
+  const { includedKeywords, excludedKeywords, query, cookies, matchSubdomains } = options
+  return [
+    ...(includedKeywords ? [keywords('INCLUDED_KEYWORDS', includedKeywords)] : []),
+    ...(excludedKeywords ? [keywords('EXCLUDED_KEYWORDS', excludedKeywords)] : []),
+    ...(query === undefined ? [] : [{ type: 'LUCENE_QUERY', value: { query } }]),
+    ...(cookies
+      ? [
+          {
+            type: 'ASTP_COOKIES',
+            value: { cookie_names: cookies, match_subdomains: matchSubdomains === true },
+          },
+        ]
+      : []),
+  ]
+}
+
+function keywords(type: string, words: string[]): { type: string; value: JsonObject } {
+  return { type, value: { keywords: words } }
+}
+
+/** A policy as it was read serves too: its type is called `policy_type` there, and the service sets the rest. */
+function asCreated(written: JsonObject): JsonObject {
+  const { policy_type: type, uuid, created_at: _made, last_updated_at: _changed, ...rest } = written
+  return uuid === undefined || type === undefined ? written : { type, ...rest }
+}
+
+/** `policies assign` and `delete`. */
+
+export interface AssignOptions extends ServiceOptions {
+  to: number[]
+  cleanPastEvents?: true
+  yes?: true
+}
+
+export async function assignPolicy(
+  context: Context,
+  uuid: string,
+  options: AssignOptions,
+): Promise<void> {
+  const isClean = options.cleanPastEvents === true
+  const assignment = { identifier_ids: [...new Set(options.to)], clean_past_events: isClean }
+  await withClient(context, options, async ({ client, asked }) => {
+    if (isClean && !options.yes)
+      await askFirst(context, [cleaning(uuid, assignment.identifier_ids)])
+    await nameFailure(
+      `policy ${uuid} for ${identifiersInWords(assignment.identifier_ids)}`,
+      client.assignPolicy({ uuid, assignment, ...asked() }),
+    )
+  })
+  printOne(context, options, assignedListing, { policy_uuid: uuid, ...assignment })
+}
+
+function cleaning(uuid: string, ids: readonly number[]): string {
+  const whose = identifiersInWords(ids)
+  return `Events that ${whose} matched and policy ${uuid} does not let through will be removed.`
+}
+
+function identifiersInWords(ids: readonly number[]): string {
+  return `${ids.length === 1 ? 'identifier' : 'identifiers'} ${ids.join(', ')}`
+}
+
+/** The service answers an assignment with nothing: what was asked for. */
+interface Assigned {
+  policy_uuid: string
+  identifier_ids: number[]
+  clean_past_events: boolean
+}
+
+const assignedListing: Listing<Assigned> = {
+  columns: [
+    { title: 'POLICY', width: 36, text: ({ policy_uuid: uuid }) => uuid },
+    { title: 'ASSIGNED TO', width: 40, text: ({ identifier_ids: ids }) => identifiersInWords(ids) },
+  ],
+  below: ({ clean_past_events: isClean }) => (isClean ? ['past events are cleaned'] : []),
+  json: (assigned) => ({ ...assigned }),
+  csv: ['policy_uuid', 'identifier_ids', 'clean_past_events'],
+}
+
+export interface DeleteOptions extends ServiceOptions {
+  yes?: true
+}
+
+/** Nothing is deleted before all of them were found. */
+export async function deletePolicies(
+  context: Context,
+  uuids: readonly string[],
+  options: DeleteOptions,
+): Promise<void> {
+  await withClient(context, options, async (service) => {
+    const found = await findPolicies(service, uuids)
+    if (!options.yes) await askFirst(context, deleting([...found.values()]))
+    await changeEach(context, options, uuids, {
+      listing: deletedListing,
+      done: 'deleted',
+      async change(uuid) {
+        const { client, asked } = service
+        await nameFailure(`policy ${uuid}`, client.deletePolicy({ uuid, ...asked() }))
+        return { uuid, name: found.get(uuid)?.name ?? '' }
+      },
+    })
+  })
+}
+
+async function findPolicies(
+  { client, asked }: OpenService,
+  uuids: readonly string[],
+): Promise<Map<string, WirePolicy>> {
+  const found = new Map<string, WirePolicy>()
+  for (const uuid of uuids) {
+    const policy = await nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...asked() }))
+    found.set(uuid, policy)
+  }
+  return found
+}
+
+function deleting(policies: readonly WirePolicy[]): string[] {
+  const names = policies.map(({ uuid, name }) => `${uuid} (${harmless(name)})`)
+  const many = counted(policies.length, 'matching policy', 'matching policies')
+  return [`${many} will be deleted, with all assignments: ${names.join(', ')}.`]
+}
+
+interface Deleted {
+  uuid: string
+  name: string
+}
+
+const deletedListing: Listing<Deleted> = {
+  columns: [
+    { title: 'DELETED', width: 36, text: ({ uuid }) => uuid },
+    { title: 'NAME', width: 40, text: ({ name }) => name },
+  ],
+  json: ({ uuid, name }) => ({ uuid, name, deleted: true }),
+  csv: ['uuid', 'name', 'deleted'],
+}
+
+/** Matching policies as the commands show them, alone or as they are assigned to an identifier. */
+
+/** As the description lists them. */
+const policyKeys = ['uuid', 'name', 'policy_type', 'value', 'created_at', 'last_updated_at']
+
+export const policyListing: Listing<WirePolicy> = {
+  columns: columnsOf((policy) => policy),
+  below: (policy) => [valueLine(policy)],
+  json: (policy) => policy,
+  csv: policyKeys,
+}
+
+export const assignmentListing: Listing<WirePolicyAssignment> = {
+  columns: columnsOf(({ matching_policy: policy }) => policy),
+  below: ({ matching_policy: policy, assigned_at: at, clean_past_events: isClean }) => [
+    valueLine(policy),
+    `assigned ${harmless(at ?? 'at an unknown time')}, past events ${isClean === true ? 'cleaned' : 'kept'}`,
+  ],
+  json: (assignment) => assignment,
+  csv: [...policyKeys.map((key) => `matching_policy.${key}`), 'assigned_at', 'clean_past_events'],
+}
+
+function columnsOf<Row>(policyOf: (row: Row) => WirePolicy): Column<Row>[] {
+  return [
+    { title: 'UUID', width: 36, text: (row) => policyOf(row).uuid },
+    { title: 'TYPE', width: 17, text: (row) => policyOf(row).policy_type },
+    { title: 'NAME', width: 40, text: (row) => policyOf(row).name },
+  ]
+}
+
+/** `keywords: breach, leak`; what no description knows as JSON. */
+function valueLine({ value }: WirePolicy): string {
+  const fields = Object.entries(value ?? {}).map(([key, held]) => `${key}: ${wordsOf(held)}`)
+  return harmless(fields.join('; ') || 'no value', 1_000)
+}
+
+function wordsOf(held: unknown): string {
+  if (typeof held === 'string') return held
+  const isWords = Array.isArray(held) && held.every((word) => typeof word === 'string')
+  return isWords ? held.join(', ') : JSON.stringify(held)
+}

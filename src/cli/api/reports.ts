@@ -1,0 +1,409 @@
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { parseReport } from '../../feed-types/reports.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { duration } from '../../lib/config-fields.ts'
+import { maskText } from '../../masking/masking.ts'
+import { createTeller } from '../../self-alerts/publisher.ts'
+import {
+  type WireReport,
+  wireReport,
+  type WireReportRequest,
+} from '../../upstream/resources/reports.ts'
+import { parseTimestamp } from '../../upstream/timestamps.ts'
+import type { Context } from '../context.ts'
+import { bookOf, destinationsBySink, tellDaemon } from '../open-ledger.ts'
+import { batchWaitOf } from '../options.ts'
+import {
+  CommandError,
+  findNamed,
+  harmless,
+  jsonText,
+  spanInWords,
+  table,
+  timeInWords,
+  widthOf,
+} from '../terminal.ts'
+import {
+  addServiceOptions,
+  isPassing,
+  nameFailure,
+  type OpenService,
+  requestIdValue,
+  type ServiceOptions,
+  wholeId,
+  withClient,
+} from './api-command.ts'
+import { addRevealOption, type RevealOption } from './listing.ts'
+
+export function reportsCommand(context: Context): Command {
+  const get = addServiceOptions(addRevealOption(new Command('get'), revealed), ['text', 'json'])
+    .description('a threat-flow report, by its id or by the request that has it made')
+    .argument('[id]', 'id of the report', wholeId)
+    .option('--request <id>', 'id of the request instead', requestIdValue)
+    .action((id: number | undefined, options: GetReportOptions) => getReport(context, id, options))
+  return new Command('reports').addCommand(get).addCommand(reportsWaitCommand(context))
+}
+
+const revealed = 'show what reads as a secret as it is'
+
+export interface GetReportOptions extends ServiceOptions, RevealOption {
+  request?: string
+}
+
+/** JSON as the service answers: the report, or the request with its status and its report. */
+export async function getReport(
+  context: Context,
+  id: number | undefined,
+  options: GetReportOptions,
+): Promise<void> {
+  const { request } = options
+  if (id !== undefined && request === undefined) return printReport(context, id, options)
+  if (id === undefined && request !== undefined) return printRequest(context, request, options)
+  throw new CommandError('mistake', 'name a report: either its id or --request <id>')
+}
+
+async function printReport(context: Context, id: number, options: GetReportOptions): Promise<void> {
+  const report = await withClient(context, options, ({ client, asked }) =>
+    nameFailure(`report ${id}`, client.getReport({ id, ...asked() })),
+  )
+  print(context, options, { json: (shown) => shown, report })
+}
+
+/** A request without a report is no success: whoever asked has nothing to read. */
+async function printRequest(
+  context: Context,
+  requestId: string,
+  options: GetReportOptions,
+): Promise<void> {
+  const thing = `report request ${requestId}`
+  const found = await withClient(context, options, ({ client, asked }) =>
+    nameFailure(thing, client.getReportRequest({ requestId, ...asked() })),
+  )
+  const { report } = found
+  if (report !== undefined && report !== null) {
+    const read = readReport(report, requestId)
+    print(context, options, { json: (shown) => ({ ...found, report: shown }), report: read })
+    return
+  }
+  if (options.output === 'json') context.terminal.print(jsonText(found, 2))
+  throw new CommandError('refused', `${thing}: ${stateInWords(found, requestId)}`)
+}
+
+function print(
+  { terminal }: Context,
+  { output, reveal }: GetReportOptions,
+  { report, json }: { report: WireReport; json: (shown: WireReport) => unknown },
+): void {
+  const shown = reveal ? report : maskReport(report)
+  if (output === 'json') terminal.print(jsonText(json(shown), 2))
+  else terminal.print(reportLines(shown, (text) => terminal.paint('bold', text)).join('\n'))
+}
+
+/** Any status but two counts as a failure (facts.md 1, row 10). */
+function stateInWords({ status }: WireReportRequest, requestId: string): string {
+  if (status === 'processing') {
+    return `the report is still being made; "tocsin reports wait ${requestId}" waits for it`
+  }
+  if (status === 'completed') return 'completed, and yet there is no report'
+  return `no report was made, the service says "${harmless(status, 100)}"`
+}
+
+/** Waits for a report that is being made, and sends it to sinks on the way of every event. */
+
+interface WaitOptions extends ServiceOptions {
+  sink?: string[]
+  timeout: number
+}
+
+const timeoutField = duration('How long.', '1s')
+/** As the public guide polls; then ever more seldom. */
+const firstWaitMs = 5_000
+const longestWaitMs = 60_000
+
+export function reportsWaitCommand(context: Context): Command {
+  return addServiceOptions(new Command('wait'), ['text', 'json'])
+    .description('wait until a report is made; with --sink, send it there')
+    .argument('<request id>', 'as the service gave it when the report was ordered', requestIdValue)
+    .option('--sink <name...>', 'sinks that get the report; a running daemon delivers it')
+    .addOption(
+      new Option('--timeout <duration>', 'how long to wait')
+        .argParser(span)
+        .default(1_800_000, '30m'),
+    )
+    .action((requestId: string, options: WaitOptions) => wait(context, requestId, options))
+}
+
+function span(text: string): number {
+  const parsed = timeoutField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a number and its unit, such as 90s or 30m.')
+}
+
+async function wait(context: Context, requestId: string, options: WaitOptions): Promise<void> {
+  await withClient(context, options, async (service) => {
+    const sinks = (options.sink ?? []).map(
+      (name) => findNamed(service.config.sinks, name, 'sink').name,
+    )
+    const report = await waitFor(context, service, { requestId, timeoutMs: options.timeout })
+    const uid = sinks.length === 0 ? undefined : await send(service, { requestId, report, sinks })
+    const { terminal } = context
+    if (options.output === 'json') return terminal.print(jsonText(report, 2))
+    terminal.print(`report ${report.id} is ready: ${harmless(report.title ?? 'without a title')}`)
+    if (uid === undefined) return terminal.print(`read it with: tocsin reports get ${report.id}`)
+    return terminal.print(
+      `in the ledger for ${sinks.join(', ')}; a running daemon delivers it: tocsin explain ${uid}`,
+    )
+  })
+}
+
+/** Throws CommandError where it fails or takes too long. */
+async function waitFor(
+  { terminal, stop }: Context,
+  { client, asked }: OpenService,
+  { requestId, timeoutMs }: { requestId: string; timeoutMs: number },
+): Promise<WireReport> {
+  const begunMs = systemClock.monotonic()
+  let hasAnswered = false
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(longestWaitMs, waitMs * 1.5)) {
+    const asking = client.getReportRequest({ requestId, ...asked() })
+    const { status, report } = await nameFailure(`report request ${requestId}`, asking).catch(
+      (error: unknown) => passing(error, hasAnswered),
+    )
+    hasAnswered = true
+    terminal.progress('')
+    if (status === 'completed' && report) return readReport(report, requestId)
+    if (status !== 'processing' && status !== 'completed') {
+      const said = `report request ${harmless(requestId)}: the service reports "${harmless(status)}"`
+      throw new CommandError('refused', `${said}; order the report again`)
+    }
+    const waitedMs = systemClock.monotonic() - begunMs
+    if (waitedMs >= timeoutMs || stop.aborted) {
+      const said = `report request ${harmless(requestId)}: still being made after ${spanInWords(Math.round(waitedMs / 1000) * 1000)}`
+      throw new CommandError('refused', `${said}; wait again, or longer with --timeout`)
+    }
+    terminal.progress(`still being made, ${spanInWords(Math.round(waitedMs / 1000) * 1000)}`)
+    await systemClock.sleep(Math.min(waitMs, timeoutMs - waitedMs), stop)
+  }
+}
+
+/** What may be over at the next look ends no wait that has begun. */
+function passing(error: unknown, hasAnswered: boolean): WireReportRequest {
+  if (!isPassing(error) || !hasAnswered) throw error
+  return { status: 'processing', report: null }
+}
+
+/** Its uid: a report that a feed, or an earlier command, sent there already is not sent again. */
+async function send(
+  { config, ledger, client }: OpenService,
+  { requestId, report, sinks }: { requestId: string; report: WireReport; sinks: string[] },
+): Promise<string> {
+  const feed = config.feeds.find(
+    (one) => one.type === 'reports' && one.requests.includes(requestId),
+  )
+  const severity = feed?.type === 'reports' ? feed.severity : 'info'
+  const event = parseReport({ requestId, outcome: 'completed', report }, severity)
+  const destinations = destinationsBySink(config)
+  const tell = createTeller({
+    book: bookOf(ledger, client.account.name),
+    destinationsOf: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
+    batchWaitMs: (name) => batchWaitOf(config, name),
+    queue: (account) => tellDaemon(ledger, [account]),
+    generation: () => 0,
+    clock: systemClock,
+  })
+  await tell(event, { route: 'reports', why: 'reports wait', sinks })
+  return event.uid
+}
+
+/** A threat-flow report as text to read: what others wrote is harmless to a terminal. */
+
+const width = 96
+
+/** The report of a request that has one. Throws CommandError for what is none. */
+export function readReport(received: unknown, requestId: string): WireReport {
+  const read = wireReport.safeParse(received)
+  if (read.success) return read.data
+  const said = `report request ${harmless(requestId)}: the report has no id that is a whole number`
+  throw new CommandError('refused', `${said}; read it in the service`)
+}
+
+/** Secrets that its texts quote, as stolen logins are written. */
+export function maskReport(report: WireReport): WireReport {
+  const { title, subtitle, summary, content, highlights } = report
+  return {
+    ...report,
+    ...maskedIn({ title, subtitle, summary, content }),
+    ...(highlights && { highlights: highlights.map((highlight) => maskText(highlight)) }),
+  }
+}
+
+function maskedIn(
+  texts: Readonly<Record<string, string | null | undefined>>,
+): Record<string, string> {
+  const there = Object.entries(texts).flatMap(([key, text]) =>
+    typeof text === 'string' ? [[key, maskText(text)] as const] : [],
+  )
+  return Object.fromEntries(there)
+}
+
+export function reportLines(report: WireReport, strong: (text: string) => string): string[] {
+  const part = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', strong(title), ...lines]
+  return [
+    strong(harmless(report.title ?? `report ${report.id}`, Infinity)),
+    ...(report.subtitle ? wrapped(harmless(report.subtitle, Infinity), width) : []),
+    ...wrapped(factsIn(report), width),
+    ...part('Summary', plainText(report.summary ?? '', { width, strong })),
+    ...part(
+      'Highlights',
+      (report.highlights ?? []).flatMap((text) =>
+        wrapped(harmless(text, Infinity), width, { first: '• ', rest: '  ' }),
+      ),
+    ),
+    ...part('Report', plainText(report.content ?? '', { width, strong })),
+    ...part(
+      'Related events',
+      (report.related_activity_uids ?? []).map((uid) => `  ${harmless(uid, Infinity)}`),
+    ),
+  ]
+}
+
+/** `report 9001, created 2026-11-01 12:00:05 UTC, 2 min to read, tags: leak`. */
+function factsIn(report: WireReport): string {
+  const { reading_time: minutes, format_type: format, intel_type: intel, tags } = report
+  return [
+    `report ${report.id}`,
+    ...timeSaid('created', report.created_at),
+    ...timeSaid('published', report.published_at),
+    ...timeSaid('updated', report.updated_at),
+    ...(minutes === undefined || minutes === null ? [] : [`${minutes} min to read`]),
+    ...[format, intel].filter((word) => typeof word === 'string').map((word) => harmless(word)),
+    ...(tags?.length ? [`tags: ${tags.map((tag) => harmless(tag)).join(', ')}`] : []),
+  ].join(', ')
+}
+
+function timeSaid(verb: string, text: string | null | undefined): string[] {
+  if (typeof text !== 'string') return []
+  const atMs = parseTimestamp(text)
+  return [`${verb} ${atMs === null ? harmless(text) : timeInWords(atMs)}`]
+}
+
+/** Markdown as plain text for a terminal: marks removed, long lines wrapped, nothing left out. */
+
+interface Look {
+  width: number
+  strong: (text: string) => string
+}
+
+type Block =
+  | { kind: 'heading' | 'paragraph'; text: string }
+  | { kind: 'item'; text: string; mark: string }
+  | { kind: 'table'; rows: string[][] }
+
+export function plainText(markdown: string, look: Look): string[] {
+  const blocks = blocksOf(markdown)
+  return blocks.flatMap((block, at) => {
+    const before = blocks[at - 1]
+    const isApart = before !== undefined && !(before.kind === 'item' && block.kind === 'item')
+    return [...(isApart ? [''] : []), ...linesOf(block, look)]
+  })
+}
+
+function linesOf(block: Block, { width, strong }: Look): string[] {
+  switch (block.kind) {
+    case 'heading':
+      return [strong(block.text)]
+    case 'paragraph':
+      return wrapped(block.text, width)
+    case 'item':
+      return wrapped(block.text, width, {
+        first: block.mark,
+        rest: ' '.repeat(widthOf(block.mark)),
+      })
+    case 'table':
+      return table(block.rows)
+  }
+}
+
+/** An empty line ends a block; so does whatever begins one of another kind. */
+function blocksOf(markdown: string): Block[] {
+  const blocks: Block[] = []
+  let isOpen = false
+  for (const line of markdown.split(/\r\n?|\n/)) {
+    const block = blockIn(line)
+    const last = blocks.at(-1)
+    if (block === undefined) isOpen = false
+    else if (isOpen && last !== undefined && joins(last, block)) continue
+    else {
+      blocks.push(block)
+      isOpen = true
+    }
+  }
+  return blocks
+}
+
+/** Whether a line only goes on with the block before it, to which it is added. */
+function joins(last: Block, block: Block): boolean {
+  if (last.kind === 'table' && block.kind === 'table') {
+    last.rows.push(...block.rows)
+    return true
+  }
+  if (block.kind !== 'paragraph' || last.kind === 'table' || last.kind === 'heading') return false
+  last.text += ` ${block.text}`
+  return true
+}
+
+const heading = /^ {0,3}#{1,6}\s+(.*)$/
+const item = /^(\s*)(?:[-*+•]|(\d{1,4}[.)]))\s+(.*)$/
+const tableRule = /^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$/
+
+function blockIn(line: string): Block | undefined {
+  if (line.trim() === '') return undefined
+  const [, title] = heading.exec(line) ?? []
+  if (title !== undefined) return { kind: 'heading', text: inline(title) }
+  const [, indent = '', number = '•', text] = item.exec(line) ?? []
+  if (text !== undefined) {
+    return {
+      kind: 'item',
+      text: inline(text),
+      mark: `${' '.repeat(Math.min(indent.length, 8))}${number} `,
+    }
+  }
+  if (line.trim().startsWith('|')) {
+    return { kind: 'table', rows: tableRule.test(line) ? [] : [cellsOf(line)] }
+  }
+  return { kind: 'paragraph', text: inline(line) }
+}
+
+function cellsOf(line: string): string[] {
+  return line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|').map(inline)
+}
+
+function inline(text: string): string {
+  const unmarked = text
+    .replaceAll(/\[([^[\]]{1,500})\]\(([^()\s]{1,2000})\)/g, '$1 ($2)')
+    .replaceAll(/\*\*([^*]{1,2000})\*\*/g, '$1')
+    .replaceAll(/`([^`]{1,2000})`/g, '$1')
+  return harmless(unmarked, Infinity)
+}
+
+/** Lines of at most `width` columns, unless one word is wider; `first` and `rest` stand before them. */
+export function wrapped(
+  text: string,
+  width: number,
+  { first, rest }: { first: string; rest: string } = { first: '', rest: '' },
+): string[] {
+  const lines: string[] = []
+  let line = first
+  let isEmpty = true
+  for (const word of text.split(' ')) {
+    if (!isEmpty && widthOf(line) + 1 + widthOf(word) > width) {
+      lines.push(line)
+      line = rest
+      isEmpty = true
+    }
+    line += isEmpty ? word : ` ${word}`
+    isEmpty = false
+  }
+  return [...lines, line]
+}

@@ -1,0 +1,136 @@
+import { Command } from 'commander'
+import type { ServiceClient } from '../../upstream/client.ts'
+import { diagnoseKey, type Diagnosis } from '../../upstream/diagnose-key.ts'
+import { industries } from '../../upstream/resources/enumerations.ts'
+import { checkRequest } from '../../upstream/resources/operation.ts'
+import { tenantCreation, type WireTenant } from '../../upstream/resources/tenants.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from '../context.ts'
+import { withLedger } from '../open-ledger.ts'
+import { withService } from '../open-service.ts'
+import { CommandError, findNamed, harmless } from '../terminal.ts'
+import {
+  addServiceOptions,
+  nameFailure,
+  type ServiceOptions,
+  wholeId,
+  withClient,
+} from './api-command.ts'
+import { listInWords } from './assets.ts'
+import type { Listing } from './listing.ts'
+import { printOne } from './pages.ts'
+
+interface CreateTenantOptions extends ServiceOptions {
+  name: string
+  description?: string
+  industry?: string
+  organization?: number
+}
+
+export function tenantsCommand(context: Context): Command {
+  const create = addServiceOptions(new Command('create'))
+    .description("make a tenant inside an organization; the key's user must administer it")
+    .requiredOption('--name <text>', 'what it is called')
+    .option('--description <text>', 'what it is for')
+    .option('--industry <word>', `one of ${industries.join(', ')}`)
+    .option('--organization <id>', "the organization (default: the key's own)", wholeId)
+    .action((options: CreateTenantOptions) => createTenant(context, options))
+  return new Command('tenants').addCommand(create)
+}
+
+async function createTenant(context: Context, options: CreateTenantOptions): Promise<void> {
+  const { name, description, industry, organization } = options
+  const tenant = checkRequest(tenantCreation, { name, description, industry })
+  const created = await withClient(context, options, async ({ client, asked }) => {
+    const organizationId = organization ?? (await ownOrganization(client, context.stop))
+    return nameFailure(
+      `organization ${organizationId}`,
+      client.createTenant({ organizationId, tenant, ...asked() }),
+    )
+  })
+  printOne(context, options, tenantListing, created)
+}
+
+async function ownOrganization(client: ServiceClient, signal: AbortSignal): Promise<number> {
+  const { organizationId: configured } = client.account
+  const own = configured ?? (await client.testToken({ signal })).organizationId
+  if (own !== undefined) return own
+  throw new CommandError(
+    'refused',
+    'the service does not say to which organization the key belongs; name it with --organization',
+  )
+}
+
+const tenantListing: Listing<WireTenant> = {
+  columns: [
+    { title: 'ID', width: 14, text: ({ id }) => String(id) },
+    { title: 'ORGANIZATION', width: 14, text: ({ organization_id: id }) => String(id ?? '') },
+    { title: 'INDUSTRY', width: 17, text: ({ industry }) => industry ?? '' },
+    { title: 'NAME', width: 40, text: ({ name }) => name },
+  ],
+  below: ({ description, permissions }) => [
+    ...(description ? [harmless(description, 1_000)] : []),
+    `permissions: ${harmless(listInWords(permissions), 1_000)}`,
+  ],
+  json: (tenant) => tenant,
+  csv: [
+    'id',
+    'name',
+    'type',
+    'description',
+    'organization_id',
+    'urn',
+    'number_of_employees',
+    'industry',
+    'is_disabled',
+    'is_archived',
+    'feed_id',
+    'permissions',
+    'prevent_global_search',
+  ],
+}
+
+interface TokenTestOptions extends CommonOptions {
+  account?: string
+}
+
+export function tokenCommand(context: Context): Command {
+  const test = addCommonOptions(new Command('test'))
+    .description('say whether the API keys work, and if not, what to do')
+    .option('--account <name>', 'only the key of this account')
+    .action((options: TokenTestOptions) => testTokens(context, options))
+  return new Command('token').addCommand(test)
+}
+
+async function testTokens(context: Context, options: TokenTestOptions): Promise<void> {
+  const { config } = loadConfigFile(context, options.config)
+  const { accounts } = config
+  const chosen = options.account ? [findNamed(accounts, options.account, 'account')] : accounts
+  const found = await withLedger(config, (ledger) =>
+    withService(config, ledger, async (service) => {
+      const diagnoses: (Diagnosis & { account: string })[] = []
+      for (const { name } of chosen) {
+        const diagnosis = await diagnoseKey(service.client(name), context.stop)
+        diagnoses.push({ account: name, ...diagnosis })
+      }
+      return diagnoses
+    }),
+  )
+  print(context, options, {
+    json: found,
+    lines: () => found.flatMap(({ ok, lines }) => diagnosisLines(context, ok, lines)),
+  })
+  if (found.some(({ ok }) => !ok)) context.exitCode = 1
+}
+
+function diagnosisLines({ terminal }: Context, ok: boolean, lines: string[]): string[] {
+  return lines.map((line, index) => {
+    const text = harmless(line, 1_000)
+    return index === 0 ? terminal.paint(ok ? 'green' : 'red', text) : `  ${text}`
+  })
+}

@@ -1,0 +1,306 @@
+/** What a run of the demo left behind, read when nothing writes any more: the ledger, whole. */
+import { isKnownSeverity, noSeverity, severities, severityRank } from '../../event.ts'
+import { refang } from '../../messages/sanitize.ts'
+import { severityLabel, type SummaryKind } from '../../messages/summary.ts'
+import type { Received, SinkName } from '../../sandbox/receivers/received.ts'
+import type { Book } from '../../store/account-ledger.ts'
+import { type Accounting, readAccounting, scanPending } from '../../store/accounts.ts'
+import { type Item, type LedgerRecord, scanRecords } from '../../store/records.ts'
+import { counted, harmless } from '../terminal.ts'
+
+export const demoSinks = ['slack', 'email', 'webhook'] as const
+
+export type DemoSink = (typeof demoSinks)[number]
+
+/** What is compared of a message that arrived. */
+export type Receipt = Pick<
+  Arrival,
+  'sink' | 'id' | 'form' | 'events' | 'items' | 'uids' | 'isComplete' | 'mayBeRepeat'
+>
+
+export interface Difference {
+  count: number
+  what: string
+}
+
+/** Where the ledger stood when the run began. */
+export interface Baseline {
+  accounting: Accounting
+  /** By Redis' clock. */
+  atMs: number
+}
+
+export interface Evidence {
+  baseline: Baseline
+  accounting: Accounting
+  /** Pending items by sink, by a scan of the records. */
+  pendingFound: Record<string, number>
+  records: readonly LedgerRecord[]
+  quarantinedUids: ReadonlySet<string>
+  /** Every message that arrived in this run, in order. */
+  received: readonly Receipt[]
+  /** Uids of the events that the service showed to a poll. */
+  shown: readonly string[]
+}
+
+export async function readBaseline(book: Book): Promise<Baseline> {
+  const [seconds, micros] = await book.redis.time()
+  const atMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+  return { accounting: await readAccounting(book), atMs }
+}
+
+export async function readEvidence(
+  book: Book,
+  given: Pick<Evidence, 'baseline' | 'received' | 'shown'>,
+): Promise<Evidence> {
+  const records: LedgerRecord[] = []
+  for await (const record of scanRecords(book)) records.push(record)
+  return {
+    ...given,
+    accounting: await readAccounting(book),
+    pendingFound: await scanPending(book),
+    records,
+    quarantinedUids: new Set(await book.redis.hkeys(book.key('quarantine-uids'))),
+  }
+}
+
+export function sumOf<Entry>(entries: Iterable<Entry>, count: (entry: Entry) => number): number {
+  let sum = 0
+  for (const entry of entries) sum += count(entry)
+  return sum
+}
+
+/** Of this run, by the counters. */
+export function deliveredBySink({ accounting, baseline }: Evidence): Record<DemoSink, number> {
+  const delivered = (sink: DemoSink): number =>
+    (accounting.sinks[sink]?.delivered ?? 0) - (baseline.accounting.sinks[sink]?.delivered ?? 0)
+  return { slack: delivered('slack'), email: delivered('email'), webhook: delivered('webhook') }
+}
+
+/** Of this run, by the records. */
+export function deliveredItems({ records, baseline }: Evidence): Item[] {
+  return records
+    .flatMap(({ items }) => items)
+    .filter(({ state, endedAtMs = 0 }) => state === 'delivered' && endedAtMs >= baseline.atMs)
+}
+
+/** What a message that a catcher of the sandbox took says, for the view and for the account. */
+
+export interface Arrival {
+  sink: SinkName
+  atMs: number
+  /** Of the delivery: `e…` of one item, `b…` of a sealed message; '' where it names none. */
+  id: string
+  form: MessageForm
+  /** How many events it stands for, by its own words. */
+  events: number
+  /** Ids of the items that it names one by one; a message for people about several names none. */
+  items: string[]
+  /** Of the events that it shows. */
+  uids: string[]
+  /** It shows all that it stands for. */
+  isComplete: boolean
+  /** It says that it may have come before. */
+  mayBeRepeat: boolean
+  /** The highest of what it carried; a word that the feed may have made up, harmless. */
+  severity: string
+  /** One line, harmless to a terminal: "HIGH Stealer log: …". */
+  text: string
+}
+
+export function arrivalOf(message: Received): Arrival {
+  const { sink, atMs, uids } = message
+  return { sink, atMs, uids, isComplete: false, ...readers[sink](message) }
+}
+
+/** The time of day here, as on the reader's own clock. */
+export function clockTime(atMs: number): string {
+  return new Date(atMs).toTimeString().slice(0, 8)
+}
+
+type Reading = Omit<Arrival, 'sink' | 'atMs' | 'uids' | 'isComplete'> &
+  Partial<Pick<Arrival, 'uids' | 'isComplete'>>
+
+const readers: Record<SinkName, (message: Received) => Reading> = {
+  slack: ({ json, body }) => {
+    const text = unescaped((json as { text: string }).text)
+    // the last is ours: text of the feed stands above it
+    const id = [...body.matchAll(/\bdelivery ([eb][0-9a-f]{32,40})\b/g)].at(-1)?.[1] ?? ''
+    return forPeople(id, text, body.includes('May be a repeat:'))
+  },
+  email: ({ mail, id: messageId, headers }) => {
+    const subject = mail?.subject ?? ''
+    const [, id = ''] = /^<([eb][0-9a-f]{32,40})\./.exec(messageId ?? '') ?? []
+    const table = uidsInTable(mail?.attachments ?? [])
+    return {
+      ...forPeople(id, subject, headers['tocsin-possible-repeat'] === 'true'),
+      ...(table && { uids: table, isComplete: true }),
+    }
+  },
+  webhook: ({ json, id, headers }) => {
+    const elements = elementsOf(json)
+    const [highest = '?'] = elements
+      .map(({ severity }) => severity)
+      .toSorted((left, right) => severityRank(right) - severityRank(left))
+    return {
+      id: id ?? '',
+      form: elements.length === 1 ? 'single' : 'batch',
+      events: elements.length,
+      items: elements.map((element) => element.id),
+      mayBeRepeat: headers['tocsin-possible-repeat'] === 'true',
+      severity: firstWord(highest),
+      text: harmless(textOf(elements)),
+    }
+  },
+}
+
+/** `said`: the line that heads it, the same on every sink for people but for the brackets. */
+function forPeople(id: string, said: string, mayBeRepeat: boolean): Reading {
+  const isSealed = id.startsWith('b')
+  const summary = isSealed ? readSummary(said) : undefined
+  const [, tag = '', rest = said] = /^\[([^\]]*)\] (.*)$/s.exec(said) ?? []
+  return {
+    id,
+    form: summary?.form ?? 'single',
+    events: summary?.events ?? 1,
+    items: isSealed || id === '' ? [] : [id],
+    mayBeRepeat,
+    severity: summary?.severity ?? firstWord(tag === '' ? rest : tag),
+    text: harmless(summary ? said : `${tag} ${rest}`.trimStart()),
+  }
+}
+
+interface Element {
+  id: string
+  uid: string
+  severity: string
+}
+
+/** One event stands alone in `data`, several in `data.items`. */
+function elementsOf(json: unknown): Element[] {
+  const { data } = json as { data: Element | { items: Element[] } }
+  return 'items' in data ? data.items : [data]
+}
+
+function textOf(elements: readonly Element[]): string {
+  const [only] = elements
+  if (only && elements.length === 1) return `${severityLabel(only.severity)} ${only.uid}`
+  const words = [noSeverity, ...severities.toReversed()]
+  const counts = words.map((word) => ({
+    word: word.toUpperCase(),
+    count: elements.filter(({ severity }) => wordFor(severity) === word).length,
+  }))
+  const told = counts.filter(({ count }) => count > 0).map(({ word, count }) => `${count} ${word}`)
+  return `${counted(elements.length, 'event')}: ${told.join(', ')}`
+}
+
+function wordFor(severity: string): string {
+  return isKnownSeverity(severity) ? severity : noSeverity
+}
+
+function firstWord(text: string): string {
+  return harmless(text, 40).split(' ')[0]?.toLowerCase() ?? ''
+}
+
+/** Slack's three entities, the ampersand last. */
+function unescaped(text: string): string {
+  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+}
+
+/** What a message about several events says of itself, read as a person reads it. */
+
+/** `single`: one event; `batch`: several to a machine, each in full. */
+export type MessageForm = SummaryKind | 'single' | 'batch'
+
+interface ReadSummary {
+  form: SummaryKind
+  /** How many it stands for. */
+  events: number
+  /** The word of its gravest events, in lower case; '' where it names none. */
+  severity: string
+}
+
+const tag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
+
+/** As messages/summary-words.ts has them. */
+const forms: readonly [SummaryKind, RegExp][] = [
+  [
+    'digest',
+    /^Digest .*?: (?:\d[^;]* already sent[^;]*?, )?(?:nothing (?:else )?new|(?<count>\d+) (?:new )?events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
+  ],
+  ['group', new RegExp(String.raw`${tag}(?<count>\d+) new events?\b`)],
+  ['backlog', new RegExp(String.raw`${tag}Backlog(?: of feed \S+)?: (?<count>\d+) events?\b`)],
+  ['held', new RegExp(String.raw`${tag}(?<count>\d+) held events?\b`)],
+  ['storm', new RegExp(String.raw`${tag}(?<count>\d+) events? at once\b`)],
+]
+
+/** Of the line that heads it: a Slack message's text, a mail's subject. undefined: it is no summary's. */
+function readSummary(said: string): ReadSummary | undefined {
+  for (const [form, pattern] of forms) {
+    const { groups } = pattern.exec(said) ?? {}
+    if (!groups) continue
+    const { count = '0', severity = '' } = groups
+    return { form, events: Number(count), severity: severity.toLowerCase() }
+  }
+  return undefined
+}
+
+/**
+ * Uids of the events in an attached table, which holds all of a message; undefined where none is
+ * attached that can be read as it is (a compressed one cannot).
+ */
+function uidsInTable(
+  attachments: readonly { name: string; content: string }[],
+): string[] | undefined {
+  const table = attachments.find(({ name }) => name.endsWith('.csv'))
+  if (!table) return undefined
+  const rows = table.content.split('\r\n').slice(1)
+  const uids = rows.flatMap((row) => /^"[^"]*","[^"]*","([^"]+)"/.exec(row)?.[1] ?? [])
+  return uids.map(refang)
+}
+
+/** What a run of the demo shows while it goes on. */
+
+export interface DemoView {
+  /** What runs where, once, at the start. */
+  introduce(lines: readonly string[]): void
+  arrived(arrival: Arrival): void
+  /** A few times a second. */
+  update(reading: DemoReading): void
+  /** Leaves the cursor where printing may go on. */
+  end(): void
+}
+
+/** Of this run, except for lag and pending items. */
+export interface DemoReading {
+  /** Where the run stands, e.g. "ends in 12 s". */
+  stage: string
+  /** Until when every feed was read to its end, wall clock ms; 0: one never was. */
+  caughtUpMs: number
+  feeds: FeedReading[]
+  sinks: SinkReading[]
+}
+
+export interface FeedReading {
+  name: string
+  /** As `team=brand`. */
+  labels: string
+  fetched: number
+  new: number
+  /** Of the new ones: found by a sweep. */
+  late: number
+  duplicate: number
+  /** undefined: it never caught up. */
+  lagMs: number | undefined
+  lagObjectiveMs: number
+}
+
+export interface SinkReading {
+  name: DemoSink
+  /** Events, and the messages that they came in. */
+  arrived: number
+  messages: number
+  /** Items that wait for their group or digest, and all others that are on their way. */
+  collected: number
+  pending: number
+}

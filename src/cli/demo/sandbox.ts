@@ -1,0 +1,290 @@
+/** The demo's pretend service and sinks: what stood in earlier runs stands again, and the story goes on. */
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { systemClock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { replacePrivateFile } from '../../lib/private-files.ts'
+import { createCredentialGenerator } from '../../sandbox/credentials/generator.ts'
+import { credentialUid, type SandboxCredential } from '../../sandbox/credentials/history.ts'
+import { createGenerator } from '../../sandbox/history/generator.ts'
+import type { SandboxEvent } from '../../sandbox/history/history.ts'
+import { createArrivals } from '../../sandbox/history/supply.ts'
+import { createRandom, withDefaults } from '../../sandbox/options.ts'
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
+import { type DemoFolder, demoLimits, demoSlackLimit } from './folder.ts'
+
+export interface DemoSandbox extends Sandbox {
+  /** From now on events arrive; the returned function ends that. */
+  startArrivals(): () => Promise<void>
+  /** One event arrives that was created so long ago: behind the cursor, so only a sweep finds it. */
+  showLate(ageMs: number): void
+  /** So many credentials arrive in the feed of `demoIdentifier`. */
+  showCredentials(count: number): void
+  /**
+   * Uids of the events that a search of the group at `atMs` shows, and of the late ones among them
+   * those that a sweep begun at `sweptAtMs` does.
+   */
+  shownAt(groupId: number, atMs: number, sweptAtMs?: number): string[]
+  /** Uids of the credentials that a reading of their feed at `atMs` shows. */
+  credentialsShownAt(atMs: number): string[]
+}
+
+/** The sandbox's own: whose leaked credentials the demo shows. */
+export const demoIdentifier = { id: 77, name: 'example.com' }
+
+interface DemoSandboxOptions {
+  folder: DemoFolder
+  /** Mean of the events per second; above 0. */
+  rate: number
+  logger: Logger
+}
+
+/** So many stand at the very first start, over the last hours; so many came between two runs. */
+const backlog = 40
+const backlogMs = 23 * 3_600_000
+const meanwhile = 10
+
+/** Times of arrival are whole milliseconds of two processes' clocks. */
+const toleranceMs = 50
+
+export async function startDemoSandbox(options: DemoSandboxOptions): Promise<DemoSandbox> {
+  const { folder, rate, logger } = options
+  const { seed, apiKey, webhookSecret, ports } = folder.state
+  const nowMs = systemClock.now()
+  const history = openDemoHistory({ file: folder.at('history.jsonl'), seed, nowMs })
+  const sandbox = await startSandbox({
+    port: ports.sandbox,
+    smtpPort: ports.smtp,
+    seed,
+    organizations: [{ id: 7, limits: demoLimits, keys: [{ key: apiKey, tenants: [42] }] }],
+    webhookSecret,
+    slackLimit: demoSlackLimit,
+    shortPages: 0.1,
+    emptyPages: 0.05,
+    logger,
+  })
+  const file = folder.at('credentials.jsonl')
+  const credentials = openDemoCredentials({ file, seed, nowMs, identifier: demoIdentifier })
+  for (const event of history.earlier) sandbox.addEvent(event)
+  sandbox.addCredentials(credentials.earlier)
+  addBacklog(sandbox, history, nowMs)
+
+  function startArrivals(): () => Promise<void> {
+    const arrivals = createArrivals({
+      perSecond: rate,
+      lateShare: 0,
+      lateMinMs: 60_000,
+      lateMaxMs: 60_000,
+      random: createRandom(seed + sandbox.events().length),
+      logger,
+      arrive(ageMs) {
+        const atMs = systemClock.now()
+        sandbox.addEvent(history.next(atMs - ageMs, atMs))
+      },
+    })
+    arrivals.start()
+    return () => arrivals.stop()
+  }
+
+  return {
+    ...sandbox,
+    startArrivals,
+    showLate(ageMs) {
+      const atMs = systemClock.now()
+      sandbox.addEvent(history.late(atMs - ageMs, atMs))
+    },
+    showCredentials(count) {
+      const made = Array.from({ length: count }, () => credentials.next(systemClock.now()))
+      sandbox.addCredentials(made)
+    },
+    shownAt(groupId, atMs, sweptAtMs = 0) {
+      const inGroup = sandbox.events().filter(({ groupIds }) => groupIds.includes(groupId))
+      const late = inGroup.filter(({ uid }) => history.isLate(uid))
+      const onTime = inGroup.filter(({ uid }) => !history.isLate(uid))
+      return [...arrivedBy(onTime, atMs), ...arrivedBy(late, sweptAtMs)].map(({ uid }) => uid)
+    },
+    credentialsShownAt: (atMs) =>
+      arrivedBy(sandbox.credentials(), atMs).map(({ id }) => credentialUid(id)),
+  }
+}
+
+function arrivedBy<Shown extends { arrivedAtMs: number }>(
+  all: readonly Shown[],
+  atMs: number,
+): Shown[] {
+  return all.filter(({ arrivedAtMs }) => arrivedAtMs < atMs - toleranceMs)
+}
+
+/** Spread evenly between the last event there is and now. */
+function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void {
+  const last = history.earlier.at(-1)
+  const sinceMs = Math.max(last?.createdAtMs ?? 0, nowMs - backlogMs)
+  const count = last ? meanwhile : backlog
+  for (let place = 1; place <= count; place++) {
+    const createdAtMs = Math.floor(sinceMs + ((nowMs - sinceMs) * place) / count)
+    sandbox.addEvent(history.next(createdAtMs, nowMs))
+  }
+}
+
+/**
+ * The story that the demo's sandbox tells: one sequence of events that goes on where the last run
+ * stopped. An event is on disk before the sandbox shows it, so no uid is used twice; and each but the
+ * late ones is younger than all before it, so no cursor has passed it.
+ */
+
+export interface DemoHistory {
+  /** Events of earlier runs that still stand, in the order in which they were told. */
+  readonly earlier: readonly SandboxEvent[]
+  /** The next event of the story; it chooses its group, and shows itself at `nowMs`. */
+  next(createdAtMs: number, nowMs: number): SandboxEvent
+  /** As `next`, but created just then, also where a cursor has passed that time. */
+  late(createdAtMs: number, nowMs: number): SandboxEvent
+  isLate(uid: string): boolean
+}
+
+interface DemoHistoryOptions {
+  file: string
+  seed: number
+  nowMs: number
+  /** How many events of earlier runs stand again at most. */
+  keep?: number
+}
+
+interface Line extends StoryLine {
+  event: SandboxEvent
+  isLate?: true
+}
+
+/** Long before the ledger forgets that it had an event. */
+const keepMs = 30 * 86_400_000
+
+export function openDemoHistory(options: DemoHistoryOptions): DemoHistory {
+  const { file, seed, nowMs, keep = 2_000 } = options
+  const stands = ({ event }: Line): boolean => event.createdAtMs > nowMs - keepMs
+  const story = openStoryFile<Line>({ file, keep, stands })
+  const lateUids = new Set(story.kept.filter(({ isLate }) => isLate).map(({ event }) => event.uid))
+  let number = story.told
+  let newestMs = Math.max(-Infinity, ...story.kept.map(({ event }) => event.createdAtMs))
+  const tell = createStory(seed, number)
+
+  function add(event: SandboxEvent, isLate: boolean): SandboxEvent {
+    number += 1
+    if (isLate) lateUids.add(event.uid)
+    story.append({ number, event, ...(isLate && { isLate }) })
+    return event
+  }
+
+  return {
+    earlier: story.kept.map(({ event }) => event),
+    next(createdAtMs, atMs) {
+      newestMs = Math.max(newestMs + 1, createdAtMs)
+      return add(tell(newestMs, atMs), false)
+    },
+    late: (createdAtMs, atMs) => add(tell(createdAtMs, atMs), true),
+    isLate: (uid) => lateUids.has(uid),
+  }
+}
+
+/** The same events for the same seed, from behind the first `told` ones on. */
+function createStory(
+  seed: number,
+  told: number,
+): (createdAtMs: number, nowMs: number) => SandboxEvent {
+  const { groups } = withDefaults({})
+  const generator = createGenerator(seed)
+  const tell = (createdAtMs: number, nowMs: number): SandboxEvent =>
+    generator.make(generator.groupOf(groups), nowMs, { createdAtMs })
+  for (let again = 0; again < told; again++) tell(0, 0)
+  return tell
+}
+
+/** The leaked credentials that the demo's sandbox shows: as the events, a story that goes on. */
+
+export interface DemoCredentials {
+  /** Those of earlier runs that still stand, oldest first. */
+  readonly earlier: readonly SandboxCredential[]
+  /** The next one, imported and shown at `nowMs`. */
+  next(nowMs: number): SandboxCredential
+}
+
+interface DemoCredentialsOptions {
+  file: string
+  seed: number
+  nowMs: number
+  /** Whose feed shows them. */
+  identifier: { id: number; name: string }
+}
+
+interface CredentialLine extends StoryLine {
+  credential: SandboxCredential
+}
+
+/** As the events: so many, and long before the ledger forgets that it had one. */
+const keep = 2_000
+
+export function openDemoCredentials(options: DemoCredentialsOptions): DemoCredentials {
+  const { file, seed, nowMs, identifier } = options
+  const stands = ({ credential }: CredentialLine): boolean =>
+    credential.importedAtMs > nowMs - keepMs
+  const story = openStoryFile<CredentialLine>({ file, keep, stands })
+  const generator = createCredentialGenerator(seed)
+  for (let again = 0; again < story.told; again++) generator.make(identifier, 0)
+  let number = story.told
+  return {
+    earlier: story.kept.map(({ credential }) => credential),
+    next(atMs) {
+      number += 1
+      const credential = generator.make(identifier, atMs)
+      story.append({ number, credential })
+      return credential
+    },
+  }
+}
+
+/** What the demo's sandbox told, on disk: a line of JSON each, written before it is shown. */
+
+/** `number` is its place in the story, from 1. */
+interface StoryLine {
+  number: number
+}
+
+interface StoryFile<Line extends StoryLine> {
+  /** Those of earlier runs that still stand, in the order in which they were told. */
+  readonly kept: readonly Line[]
+  /** The last number told, also where its line stands no more; 0: none yet. */
+  readonly told: number
+  append(line: Line): void
+}
+
+interface StoryFileOptions<Line> {
+  file: string
+  /** How many of earlier runs stand again at most. */
+  keep: number
+  stands: (line: Line) => boolean
+}
+
+function openStoryFile<Line extends StoryLine>(options: StoryFileOptions<Line>): StoryFile<Line> {
+  const { file, keep, stands } = options
+  const { lines, isTorn } = readLines<Line>(file)
+  const kept = lines.slice(-keep).filter(stands)
+  if (isTorn || kept.length < lines.length) rewrite(file, kept.length > 0 ? kept : lines.slice(-1))
+  return {
+    kept,
+    told: lines.at(-1)?.number ?? 0,
+    append: (line) => appendFileSync(file, textOf(line), { mode: 0o600 }),
+  }
+}
+
+function readLines<Line>(file: string): { lines: Line[]; isTorn: boolean } {
+  if (!existsSync(file)) return { lines: [], isTorn: false }
+  const texts = readFileSync(file, 'utf8').split('\n')
+  const torn = texts.pop() // what a crash cut off was never shown
+  return { lines: texts.map((text) => JSON.parse(text) as Line), isTorn: torn !== '' }
+}
+
+function rewrite(file: string, lines: readonly StoryLine[]): void {
+  replacePrivateFile(file, lines.map(textOf).join(''))
+}
+
+function textOf(line: StoryLine): string {
+  return `${JSON.stringify(line)}\n`
+}

@@ -1,0 +1,154 @@
+/**
+ * The live view on a terminal. Every frame is one write that hides the cursor, overwrites in place and
+ * shows the cursor again below: nothing flickers, and whenever the process ends the terminal is whole.
+ */
+import { cutToWidth, spanInWords, type Style, table } from '../terminal.ts'
+import {
+  type Arrival,
+  clockTime,
+  type DemoReading,
+  type DemoView,
+  type FeedReading,
+} from './evidence.ts'
+
+export type ScreenStream = Pick<
+  NodeJS.WriteStream,
+  'write' | 'columns' | 'rows' | 'writableNeedDrain'
+>
+
+const escape = '\u001B['
+/** Synchronized output: a terminal that knows it shows the frame at once, others ignore it. */
+const beginFrame = `${escape}?2026h${escape}?25l${escape}H`
+const endFrame = `${escape}J${escape}?25h${escape}?2026l`
+const endLine = `${escape}K\r\n`
+const wipe = `${escape}2J`
+
+/** More than the highest terminal shows. */
+const keep = 500
+
+export function createDemoScreen({
+  stdout,
+  paint,
+}: {
+  stdout: ScreenStream
+  paint: DemoFrame['paint']
+}): DemoView {
+  const arrivals: Arrival[] = []
+  let introduction: readonly string[] = []
+  let drawnSize = ''
+
+  function draw(reading: DemoReading): void {
+    if (stdout.writableNeedDrain) return // a slow line gets the next frame
+    const columns = stdout.columns || 80
+    const rows = stdout.rows || 24
+    const frame = { reading, introduction, arrivals, columns, paint }
+    const lines = frameOf({ ...frame, rows: rows - 1 }) // the last row is the cursor's
+    stdout.write(`${clear(columns, rows)}${beginFrame}${lines.join(endLine)}${endLine}${endFrame}`)
+  }
+
+  /** What stood on the terminal before scrolls away unharmed; what a resize mangled is wiped. */
+  function clear(columns: number, rows: number): string {
+    const size = `${columns}x${rows}`
+    const isFirst = drawnSize === ''
+    const isSame = drawnSize === size
+    drawnSize = size
+    if (isFirst) return '\n'.repeat(rows)
+    return isSame ? '' : wipe
+  }
+
+  return {
+    introduce(lines) {
+      introduction = lines
+    },
+    arrived(arrival) {
+      arrivals.push(arrival)
+      if (arrivals.length > 2 * keep) arrivals.splice(0, arrivals.length - keep)
+    },
+    update: draw,
+    end: () => void stdout.write('\n'),
+  }
+}
+
+/** The live view as lines of text: a function of what is known and of the terminal's size. */
+
+export interface DemoFrame {
+  reading: DemoReading
+  introduction: readonly string[]
+  /** Oldest first; the latest of each sink and as many as there is room for are shown. */
+  arrivals: readonly Arrival[]
+  columns: number
+  rows: number
+  paint: (style: Style, text: string) => string
+}
+
+/** With fewer rows the introduction gives way. */
+const roomyRows = 22
+
+/** At most `rows` lines, none wider than `columns`. */
+export function frameOf(frame: DemoFrame): string[] {
+  const { reading, introduction, arrivals, columns, rows, paint } = frame
+  const line = (text: string, ...styles: Style[]): string =>
+    styles.reduce((painted, style) => paint(style, painted), cutToWidth(text, columns))
+  const [feedHead = '', ...feeds] = table([feedTitles, ...reading.feeds.map(feedCells)])
+  const [sinkHead = '', ...sinks] = table([sinkTitles, ...sinkRows(frame)])
+  const head = [
+    line(`Tocsin demo: ${reading.stage}`, 'bold'),
+    ...(rows < roomyRows ? [] : introduction.map((text) => line(text, 'dim'))),
+    '',
+    line(feedHead, 'dim'),
+    ...feeds.map((text, index) => line(text, ...lagStyles(reading.feeds[index]))),
+    '',
+    line(sinkHead, 'dim'),
+    ...sinks.map((text) => line(text)),
+    '',
+    line('WHAT ARRIVES WHERE', 'dim'),
+  ].slice(0, rows)
+  const room = rows - head.length
+  const latest = room > 0 ? arrivals.slice(-room) : []
+  return [...head, ...latest.map((one) => line(lineOf(one), ...severityStyles(one)))]
+}
+
+const feedTitles = ['FEED', 'LABELS', 'FETCHED', 'NEW', 'LATE', 'DUPLICATES', 'LAG', 'OBJECTIVE']
+const sinkTitles = ['SINK', 'EVENTS', 'MESSAGES', 'COLLECTED', 'PENDING', 'LAST MESSAGE']
+
+function feedCells(feed: FeedReading): string[] {
+  return [
+    feed.name,
+    feed.labels,
+    String(feed.fetched),
+    String(feed.new),
+    String(feed.late),
+    String(feed.duplicate),
+    feed.lagMs === undefined ? 'unread' : spanInWords(feed.lagMs),
+    spanInWords(feed.lagObjectiveMs),
+  ]
+}
+
+function sinkRows({ reading, arrivals }: DemoFrame): string[][] {
+  return reading.sinks.map(({ name, ...counts }) => {
+    const { arrived, messages, collected, pending } = counts
+    const last = arrivals.findLast(({ sink }) => sink === name)
+    return [name, ...[arrived, messages, collected, pending].map(String), last?.text ?? '-']
+  })
+}
+
+function lineOf({ atMs, sink, text }: Arrival): string {
+  return `${clockTime(atMs)} ${sink.padEnd(7)} ${text}`
+}
+
+function lagStyles(feed: FeedReading | undefined): Style[] {
+  return feed?.lagMs !== undefined && feed.lagMs > feed.lagObjectiveMs ? ['red'] : []
+}
+
+function severityStyles({ severity }: Arrival): Style[] {
+  switch (severity) {
+    case 'critical':
+      return ['red', 'bold']
+    case 'high':
+      return ['red']
+    case 'medium':
+      return ['yellow']
+    default:
+      return []
+  }
+}

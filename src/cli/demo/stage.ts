@@ -1,0 +1,323 @@
+/** Everything that a demo runs: a Redis of its own, the sandbox, and the daemon itself in this process. */
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../../config/config.ts'
+import { loadConfig, type LoadedConfig } from '../../config/load.ts'
+import { createApp } from '../../daemon/daemon.ts'
+import { endWindowNow } from '../../grouping/flush.ts'
+import { signalWithin, systemClock } from '../../lib/clock.ts'
+import type { Logger } from '../../lib/logger.ts'
+import { secretFromText } from '../../lib/secret.ts'
+import { connectRedis, type Redis } from '../../redis/connection.ts'
+import { logName, startServerProcess } from '../../redis/embedded-redis.ts'
+import { createKeys } from '../../redis/keys.ts'
+import { type Book, openBook } from '../../store/account-ledger.ts'
+import { pauseFeed, peekFeed } from '../../store/feed-state.ts'
+import { quiet } from '../context.ts'
+import { digestSinkOf, withTurns } from '../open-engine.ts'
+import { CommandError } from '../terminal.ts'
+import { readVersion } from '../version.ts'
+import { type DemoFigures, drawAccount, readRun, type Run, shownTo } from './account.ts'
+import {
+  type Arrival,
+  arrivalOf,
+  type DemoReading,
+  readBaseline,
+  readEvidence,
+  type Receipt,
+} from './evidence.ts'
+import { demoConfig, type DemoFolder, digestSink } from './folder.ts'
+import { demoIdentifier, type DemoSandbox, startDemoSandbox } from './sandbox.ts'
+
+export interface DemoStage {
+  introduction: string[]
+  /** From now on events arrive at the sandbox; the returned function ends that. */
+  startArrivals(): () => Promise<void>
+  /** Between the two, a few times a second: has happen what does not arrive by itself. */
+  step(reading: Pick<DemoReading, 'caughtUpMs'>): void
+  /** Whether the feeds have read all that arrived before `untilMs`, the late event too. */
+  hasRead(reading: Pick<DemoReading, 'caughtUpMs' | 'feeds'>, untilMs: number): boolean
+  /** From now on nothing more is polled. */
+  pausePolling(): Promise<void>
+  /** Lets the daemon send its digest now. */
+  endDigest(): Promise<void>
+  read(): Promise<Omit<DemoReading, 'stage'>>
+  /** Ends the daemon, then reads the ledger whole. */
+  account(): Promise<DemoFigures>
+  /** Rejects when something that the demo stands on breaks. */
+  broken: Promise<never>
+  close(): Promise<void>
+}
+
+interface DemoStageOptions {
+  folder: DemoFolder
+  rate: number
+  onArrival: (arrival: Arrival) => void
+  logger: Logger
+}
+
+export async function raiseStage(options: DemoStageOptions): Promise<DemoStage> {
+  const closers = createClosers(options.logger)
+  try {
+    return await raise(options, closers)
+  } catch (error) {
+    await closers.closeAll()
+    throw error
+  }
+}
+
+async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoStage> {
+  const { folder, logger, onArrival } = options
+  const redis = await startRedis(folder, logger)
+  closers.add(() => redis.stop())
+  const sandbox = await startDemoSandbox(options)
+  closers.add(() => sandbox.close())
+  const loaded = writeConfig(folder, redis.url, sandbox)
+  const { config } = loaded
+  const [account = ''] = config.accounts.map(({ name }) => name)
+  const keys = createKeys(config.redis.prefix)
+  const book = await openBook({ redis: redis.client, keys, account, config: config.ledger })
+  const baseline = await readBaseline(book)
+  await resumePolling(book, config)
+  const received: Receipt[] = []
+  sandbox.onReceived((message) => {
+    const arrival = arrivalOf(message)
+    received.push(arrival)
+    onArrival(arrival)
+  })
+  const app = createApp({ ...loaded, version: readVersion(), logger })
+  const stopApp = onlyOnce(() => app.stop())
+  closers.add(stopApp)
+  const { url } = await app.start()
+  const run: Run = { config, book, baseline, sandbox, received, sweptAtMs: new Map() }
+  const script = createDemoScript(sandbox)
+  return {
+    introduction: introduce(folder, sandbox, url),
+    startArrivals: () => sandbox.startArrivals(),
+    step: ({ caughtUpMs }) =>
+      script.step(systemClock.now() - baseline.atMs, caughtUpMs > baseline.atMs),
+    hasRead: ({ caughtUpMs, feeds }, untilMs) =>
+      caughtUpMs > untilMs && (!script.isLateShown || feeds.some(({ late }) => late > 0)),
+    pausePolling: () => pausePolling(book, config),
+    endDigest: () => endDigestNow(config, digestSink),
+    read: () => readRun(run),
+    async account() {
+      await stopApp()
+      const evidence = await readEvidence(book, { baseline, received, shown: await shownTo(run) })
+      return drawAccount(evidence)
+    },
+    broken: rejectWhenGone(redis.gone, folder),
+    close: () => closers.closeAll(),
+  }
+}
+
+/** Tells the demo's pause from one of an operator. */
+const pauseReason = 'the demo ends'
+
+async function pausePolling(book: Book, { feeds }: Config): Promise<void> {
+  const pause = { reason: pauseReason, sinceMs: systemClock.now() }
+  for (const { name } of feeds) await pauseFeed(book, name, pause)
+}
+
+/** Takes back what the end of an earlier run left. */
+async function resumePolling(book: Book, { feeds }: Config): Promise<void> {
+  for (const { name } of feeds) {
+    const state = await peekFeed(book, name, systemClock.now())
+    if (state?.paused?.reason === pauseReason) await pauseFeed(book, name, undefined)
+  }
+}
+
+async function startRedis(
+  folder: DemoFolder,
+  logger: Logger,
+): ReturnType<typeof startPrivateRedis> {
+  const password = folder.state.redisPassword
+  const home = { folder: folder.at('redis'), password, logger }
+  if (folder.state.ports.redis > 0) {
+    await endLeftoverRedis({ ...home, port: folder.state.ports.redis })
+  }
+  await folder.settlePorts()
+  return startPrivateRedis({ ...home, port: folder.state.ports.redis })
+}
+
+/** What is written is what runs. */
+function writeConfig(folder: DemoFolder, redisUrl: string, sandbox: DemoSandbox): LoadedConfig {
+  const path = folder.at('tocsin.yaml')
+  const { id: identifier } = demoIdentifier
+  const text = demoConfig({ redisUrl, httpPort: folder.state.ports.http, identifier, sandbox })
+  writeFileSync(path, text, { mode: 0o600 })
+  return loadConfig({ path, env: {} })
+}
+
+function introduce(folder: DemoFolder, sandbox: DemoSandbox, url: string): string[] {
+  return [
+    `pretend service and sinks at ${sandbox.url}, metrics at ${url}/metrics`,
+    `configuration in ${folder.at('tocsin.yaml')}, log in ${folder.at('tocsin.log')}`,
+    'Ctrl-C ends it in order, a second one at once',
+  ]
+}
+
+function rejectWhenGone(gone: AbortSignal, folder: DemoFolder): Promise<never> {
+  const broken = new Promise<never>((_resolve, reject) => {
+    const problem = `the private Redis ended by itself; see ${folder.at('redis/redis.log')}`
+    gone.addEventListener('abort', () => reject(new CommandError('refused', problem)))
+  })
+  broken.catch(() => {}) // also when it is ended in order
+  return broken
+}
+
+interface Closers {
+  add(close: () => Promise<void>): void
+  /** Last in, first out; one that fails is logged and keeps none of the others open. */
+  closeAll(): Promise<void>
+}
+
+function createClosers(logger: Logger): Closers {
+  const closers: (() => Promise<void>)[] = []
+  return {
+    add: (close) => void closers.push(close),
+    async closeAll() {
+      for (const close of closers.splice(0).toReversed()) {
+        await close().catch((error: unknown) => logger.error({ err: error }, 'demo: not closed'))
+      }
+    },
+  }
+}
+
+function onlyOnce(act: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined
+  return () => (done ??= act())
+}
+
+/** Does what `tocsin digests send <sink>` does: the window ends now, and the daemon sends its digest. */
+function endDigestNow(config: Config, sink: string): Promise<void> {
+  return withTurns(config, async (parts) => {
+    const digestSink = digestSinkOf(parts, config, sink)
+    for (const { id } of digestSink.destinations) await endWindowNow(parts.turns, digestSink, id)
+  })
+}
+
+/**
+ * What the demo has happen besides the events that arrive by themselves: leaked credentials, and one
+ * event that arrives too late for any cursor.
+ */
+
+interface DemoScript {
+  /** A few times a second. `isCaughtUp`: every feed was read to its end since the run began. */
+  step(elapsedMs: number, isCaughtUp: boolean): void
+  readonly isLateShown: boolean
+}
+
+const credentialsEveryMs = 8_000
+const credentialsAtOnce = 3
+
+/**
+ * Within `sweep.back` of the demo's feeds, and behind every cursor: the last page is read again at each
+ * poll, and in a first run its ten events reach back half a day.
+ */
+const lateAgeMs = 20 * 3_600_000
+
+export function createDemoScript(
+  sandbox: Pick<DemoSandbox, 'showLate' | 'showCredentials'>,
+): DemoScript {
+  let nextCredentialsMs = 0
+  let isLateShown = false
+  return {
+    get isLateShown() {
+      return isLateShown
+    },
+    step(elapsedMs, isCaughtUp) {
+      if (elapsedMs >= nextCredentialsMs) {
+        sandbox.showCredentials(credentialsAtOnce)
+        nextCredentialsMs = elapsedMs + credentialsEveryMs
+      }
+      if (isCaughtUp && !isLateShown) {
+        sandbox.showLate(lateAgeMs)
+        isLateShown = true
+      }
+    },
+  }
+}
+
+/**
+ * A private, persistent Redis: a child of this process that listens on loopback, asks for a password,
+ * keeps its data in one folder, and never outlives whoever started it, however that one ends.
+ */
+
+interface PrivateRedis {
+  /** Holds the password. */
+  url: string
+  /** A connection of the starter's own. */
+  client: Redis
+  /** Aborts when the server is gone, wanted or not. */
+  gone: AbortSignal
+  stop(): Promise<void>
+}
+
+interface PrivateRedisOptions {
+  /** Where data, log and configuration of the server lie; made where it is missing. */
+  folder: string
+  port: number
+  /** Letters and digits. */
+  password: string
+  logger: Logger
+}
+
+const startPatienceMs = 15_000
+const stopPatienceMs = 5_000
+const leftoverPatienceMs = 1_000
+
+/** Throws StoreError where there is no such program, CommandError where it does not come up. */
+async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
+  const { folder, port, password } = options
+  const listening = ['bind 127.0.0.1', `port ${port}`, `requirepass ${password}`]
+  const server = startServerProcess(folder, listening)
+  const client = connect(options)
+  const stop = async (): Promise<void> => {
+    client.disconnect()
+    await server.stop()
+  }
+  if (!(await isReady(client, signalWithin(startPatienceMs, server.gone)))) {
+    await stop()
+    const log = join(folder, logName)
+    throw new CommandError('refused', `the private Redis did not start; see ${log}`)
+  }
+  return { url: urlOf(port, password), client, gone: server.gone, stop }
+}
+
+/**
+ * Ends a server that an earlier run left on the port, waits until it is gone, and does nothing where
+ * there is none. Only a server that takes our password is ours.
+ */
+async function endLeftoverRedis(options: PrivateRedisOptions): Promise<void> {
+  const client = connect(options)
+  const refused = new AbortController()
+  client.once('error', () => refused.abort())
+  try {
+    if (!(await isReady(client, signalWithin(leftoverPatienceMs, refused.signal)))) return
+    const closed = once(client, 'close', { signal: signalWithin(stopPatienceMs) })
+    client.call('SHUTDOWN').catch(() => {})
+    await closed
+    options.logger.warn('ended a redis-server that an earlier run had left')
+  } finally {
+    client.disconnect()
+  }
+}
+
+function connect({ port, password }: PrivateRedisOptions): Redis {
+  const config = { url: secretFromText(urlOf(port, password)), prefix: '', allowUnsafe: false }
+  return connectRedis(config, quiet)
+}
+
+/** Whether a connection came to be before `signal` aborted; refusals on the way do not count. */
+async function isReady(client: Redis, signal: AbortSignal): Promise<boolean> {
+  const ready = new AbortController()
+  client.once('ready', () => ready.abort())
+  await systemClock.sleep(Infinity, AbortSignal.any([ready.signal, signal]))
+  return client.status === 'ready'
+}
+
+function urlOf(port: number, password: string): string {
+  return `redis://:${password}@127.0.0.1:${port}`
+}

@@ -1,0 +1,140 @@
+/** What options may hold; each refuses anything else before anything is opened. */
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Config } from '../config/config.ts'
+import { systemClock } from '../lib/clock.ts'
+import { duration } from '../lib/config-fields.ts'
+import { suggestion } from '../lib/errors.ts'
+import { CommandError } from './terminal.ts'
+
+export function sizeUpTo(most: number): (text: string) => number {
+  return (text) => {
+    const size = /^\d{1,9}$/.test(text) ? Number(text) : 0
+    if (size >= 1 && size <= most) return size
+    throw new InvalidArgumentError(`Write a whole number from 1 to ${most}.`)
+  }
+}
+
+export function textValue(text: string): string {
+  if (text.trim() !== '') return text.trim()
+  throw new InvalidArgumentError('It is empty.')
+}
+
+/** `a,b`. */
+export function listValue(text: string): string[] {
+  const words = text.split(',').map((word) => word.trim())
+  if (!words.includes('')) return words
+  throw new InvalidArgumentError('Write words with a comma between each, such as a,b.')
+}
+
+/** `a,b`, each of a closed list. */
+export function listOf<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
+  return (text) => listValue(text).map((word) => oneOf(known, word))
+}
+
+export function oneOf<Word extends string>(known: readonly Word[], word: string): Word {
+  const found = known.find((one) => one === word)
+  if (found !== undefined) return found
+  const remedy = suggestion(word, known, 'there are')
+  throw new InvalidArgumentError(`There is no "${word.slice(0, 40)}"; ${remedy}`)
+}
+
+/** A time that has passed, or how long ago; it is left as it is written. Throws CommandError. */
+export function momentValue(text: string): string {
+  parseMoment(text, systemClock.now())
+  return text
+}
+
+const ago = duration('How long ago.')
+const isoTime = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+
+/** `7d` (ago) or `2026-11-01T12:00Z` (UTC unless it says otherwise); ms. Throws CommandError, also for the future. */
+export function parseMoment(text: string, nowMs: number): number {
+  const span = ago.safeParse(text)
+  const atMs = span.success ? nowMs - span.data : timeOf(text)
+  if (Number.isNaN(atMs)) {
+    const remedy = 'write how long ago, such as 12h or 7d, or a time such as 2026-11-01T12:00Z'
+    throw new CommandError('mistake', `"${text}" is neither a time nor a duration; ${remedy}`)
+  }
+  if (atMs > nowMs) {
+    const at = new Date(atMs).toISOString()
+    throw new CommandError('mistake', `${at} lies in the future; name a time that has passed`)
+  }
+  return atMs
+}
+
+function timeOf(text: string): number {
+  if (!isoTime.test(text)) return Number.NaN
+  const hasTime = text.length > 'yyyy-mm-dd'.length
+  const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice('yyyy-mm-dd'.length))
+  return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
+}
+
+/** A time to come, as `parseMoment` reads one that has passed; ms. Throws CommandError. */
+export function parseEnd(text: string, nowMs: number): number {
+  const atMs = timeOf(text)
+  if (Number.isNaN(atMs)) {
+    throw new CommandError(
+      'mistake',
+      `"${text}" is not a time; write a time such as 2026-11-01T12:00Z`,
+    )
+  }
+  if (atMs <= nowMs) {
+    const at = new Date(atMs).toISOString()
+    throw new CommandError('mistake', `${at} has passed; name a time that is to come`)
+  }
+  return atMs
+}
+
+export interface SpanOptions {
+  since?: string
+  until?: string
+}
+
+/** `what`: of what the time counts, e.g. `created`. */
+export function addSpanOptions(command: Command, what: string): Command {
+  return command
+    .addOption(
+      new Option(
+        '--since <time>',
+        `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
+      ).argParser(momentValue),
+    )
+    .addOption(new Option('--until <time>', `${what} then or before`).argParser(momentValue))
+}
+
+/** Milliseconds, both included. */
+export interface Span {
+  fromMs?: number
+  toMs?: number
+}
+
+/** What the options meant at `asOfMs`. Throws CommandError where nothing lies between them. */
+export function spanAt({ since, until }: SpanOptions, asOfMs: number): Span {
+  const fromMs = since === undefined ? undefined : parseMoment(since, asOfMs)
+  const toMs = until === undefined ? undefined : parseMoment(until, asOfMs)
+  if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
+    throw new CommandError('mistake', '--since lies after --until; exchange them')
+  }
+  return { ...(fromMs !== undefined && { fromMs }), ...(toMs !== undefined && { toMs }) }
+}
+
+/** As the searches filter by it; undefined where all times will do. */
+export function rangeOf({ fromMs, toMs }: Span): { gte?: string; lte?: string } | undefined {
+  if (fromMs === undefined && toMs === undefined) return undefined
+  return {
+    ...(fromMs !== undefined && { gte: new Date(fromMs).toISOString() }),
+    ...(toMs !== undefined && { lte: new Date(toMs).toISOString() }),
+  }
+}
+
+/** How many, or the how-manieth: at most six digits. */
+export function fromOne(text: string): number {
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('Write a whole number of at least 1.')
+}
+
+/** How long a sink collects a batch, ms; undefined where it sends singly, or is not configured. */
+export function batchWaitOf({ sinks }: Pick<Config, 'sinks'>, name: string): number | undefined {
+  const sink = sinks.find((one) => one.name === name)
+  return sink?.type === 'webhook' ? sink.batch?.waitMs : undefined
+}

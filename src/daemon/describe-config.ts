@@ -1,0 +1,74 @@
+import { expectPolling, type ExpectedPolling } from '../config/warnings.ts'
+import type { Config } from '../config/config.ts'
+import type { Lanes } from '../feeds/lanes.ts'
+import type { RouteConfig } from '../routing/config.ts'
+import { createSecretBox } from '../lib/sealed-secret.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { Shared } from './context.ts'
+
+/** Says in the metrics what is configured; every label set that can be named starts at 0. */
+export function describeConfig({ config, metrics, clock }: Shared, version: string): void {
+  metrics.startAtZero({
+    feeds: config.feeds.map(({ name }) => name),
+    sinks: config.sinks.map(({ name }) => name),
+    accounts: config.accounts.map(({ name }) => name),
+    routes: routeNames(config.route),
+  })
+  metrics.buildInfo.set({ version }, 1)
+  metrics.configHash.set(hashOfAll(config))
+  metrics.configLastReloadSuccessful.set(1)
+  metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
+  const polling = expectPolling(config)
+  describePolling({ config, metrics }, (feed) => polling.get(feed))
+  for (const { name, sweep, audit } of config.feeds) {
+    if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
+    if (sweep?.everyMs !== undefined)
+      metrics.feedSweepIntervalSeconds.set({ feed: name }, sweep.everyMs / 1000)
+  }
+  for (const sink of config.canary?.sinks ?? []) {
+    metrics.canaryIntervalSeconds.set({ sink }, (config.canary?.everyMs ?? 0) / 1000)
+  }
+}
+
+/**
+ * The interval of each feed as the lanes gave it; where they know of none, as it is expected. `expected`: with the
+ * organizations that are known by now.
+ */
+export function describePolling(
+  { config, metrics }: Pick<Shared, 'config' | 'metrics'>,
+  expected: (feed: string) => ExpectedPolling | undefined,
+  lanes?: Pick<Lanes, 'known'>,
+): void {
+  for (const { name: feed, account } of config.feeds) {
+    const { intervalMs = 0, lagObjectiveMs = 0 } = expected(feed) ?? {}
+    const givenMs = lanes?.known({ account, name: feed })?.intervalMs ?? intervalMs
+    metrics.feedPollIntervalSeconds.set({ feed }, givenMs / 1000)
+    metrics.feedLagObjectiveSeconds.set({ feed }, lagObjectiveMs / 1000)
+  }
+}
+
+/**
+ * Changes with everything that the configuration says, addresses and secrets included: 48 bits of a digest under
+ * the first account's API key, so that nobody can test a guess at a secret by it. 0: a secret cannot be read.
+ */
+export function hashOfAll(config: Config): number {
+  const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')
+  try {
+    const text = JSON.stringify(config, function reveal(this: Record<string, unknown>, key, value) {
+      const raw = this[key]
+      return isSecret(raw) ? raw.reveal() : (value as unknown)
+    })
+    return Number.parseInt(box.digest(['configuration', text]).slice(0, 12), 16)
+  } catch {
+    return 0
+  }
+}
+
+function isSecret(value: unknown): value is Secret {
+  const hasReveal = typeof value === 'object' && value !== null && 'reveal' in value
+  return hasReveal && typeof value.reveal === 'function'
+}
+
+function routeNames(route: RouteConfig): string[] {
+  return [route.name, ...route.routes.flatMap(routeNames)]
+}

@@ -1,0 +1,107 @@
+import type { Config, SinkConfig } from '../config/config.ts'
+import type { PrintOf } from '../delivery/circuit.ts'
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { createSecretBox } from '../lib/sealed-secret.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { Sink } from '../sinks/sink.ts'
+import type { Book } from '../store/account-ledger.ts'
+import type { Shared } from './context.ts'
+
+interface Parts {
+  logger: Logger
+  clock: Clock
+}
+
+/** By name. */
+export async function buildSinks(
+  configs: readonly SinkConfig[],
+  parts: Parts,
+): Promise<Map<string, Sink>> {
+  const sinks = new Map<string, Sink>()
+  for (const config of configs) sinks.set(config.name, await buildSink(config, parts))
+  return sinks
+}
+
+/** The only place that knows all kinds of sink; it loads those that a configuration uses. */
+export async function buildSink(config: SinkConfig, parts: Parts): Promise<Sink> {
+  switch (config.type) {
+    case 'slack': {
+      const { createSlackSink } = await import('../sinks/slack/slack-sink.ts')
+      return createSlackSink(config, parts)
+    }
+    case 'email': {
+      const { createEmailSink } = await import('../sinks/email/email-sink.ts')
+      return createEmailSink(config, parts)
+    }
+    case 'webhook': {
+      const { createWebhookSink } = await import('../sinks/webhook/webhook-sink.ts')
+      return createWebhookSink(config, parts)
+    }
+  }
+}
+
+/** Leaked secrets on their way through the ledger, each account's under its own API key. */
+export interface LeakedSecrets {
+  /** undefined where no sink reveals: then a secret is not kept at all. */
+  seal?: (account: string, uid: string, secret: string) => string | undefined
+  /** undefined for one that was sealed under another key, for another account or another uid. */
+  open: (account: string, uid: string, sealed: string) => string | undefined
+  /** What stands for a pair of login and secret; undefined where the key cannot be read. */
+  pairId: (account: string, parts: readonly string[]) => string | undefined
+}
+
+export function buildSecrets({ config, logger }: Pick<Shared, 'config' | 'logger'>): LeakedSecrets {
+  const boxes = new Map(
+    config.accounts.map(({ name, apiKey }) => [name, createSecretBox(() => apiKey.reveal(), name)]),
+  )
+  const told = new Set<string>()
+
+  /** Said once an account: credentials come by the thousand. */
+  function withKey(account: string, work: () => string | undefined): string | undefined {
+    try {
+      return work()
+    } catch {
+      const said =
+        'the API key cannot be read: leaked secrets go masked, and pairs are not recognised'
+      if (!told.has(account)) logger.warn({ account }, said)
+      told.add(account)
+      return undefined
+    }
+  }
+
+  return {
+    ...(config.sinks.some(({ reveal }) => reveal) && {
+      seal: (account, uid, secret) => withKey(account, () => boxes.get(account)?.seal(secret, uid)),
+    }),
+    open: (account, uid, sealed) => boxes.get(account)?.open(sealed, uid),
+    pairId: (account, parts) => withKey(account, () => boxes.get(account)?.digest(parts)),
+  }
+}
+
+/**
+ * What stands for a sink's address in Redis: a digest under the API key of the account that leads (else the
+ * first), so that nobody can test a guess there. Read anew at each use, because the file that holds an address may change.
+ */
+export function addressPrints(
+  { accounts, sinks }: Pick<Config, 'accounts' | 'sinks'>,
+  books: readonly Pick<Book, 'account'>[] = [],
+): PrintOf {
+  const [first] = accounts
+  const account = accounts.find(({ name }) => name === books[0]?.account) ?? first
+  const box = account && createSecretBox(() => account.apiKey.reveal())
+  const addresses = new Map(sinks.map((sink) => [sink.name, addressOf(sink)]))
+  return (sink) => {
+    const address = addresses.get(sink)
+    if (!box || !address) return ''
+    try {
+      return box.digest(['address of a sink', sink, address.reveal()])
+    } catch {
+      return '' // a file that cannot be read: what is disabled stays so
+    }
+  }
+}
+
+function addressOf(sink: SinkConfig): Secret {
+  return sink.type === 'email' ? sink.smtp : sink.url
+}

@@ -1,0 +1,141 @@
+import { type ExpectedPolling, expectPolling } from '../config/warnings.ts'
+import type { LaneLimit } from '../feeds/lane.ts'
+import type { Logger } from '../lib/logger.ts'
+import { createServiceClient, type ServiceClient } from '../upstream/client.ts'
+import type { Tier } from '../upstream/config.ts'
+import { ServiceError } from '../upstream/error.ts'
+import { createOrganizations, type Organizations } from '../upstream/organizations.ts'
+import { createTierLimiter, createTurns, noteQuota } from '../upstream/rate-limits.ts'
+import type { Shared } from './context.ts'
+
+export interface Service {
+  client(account: string): ServiceClient
+  /** The limit that an account's requests of a tier count against. */
+  limit(account: string, tier: Tier): LaneLimit
+  /** How often a feed is probably read, and how far it may fall behind, as organizations are known by now. */
+  expected: (feed: string) => ExpectedPolling
+  /** Grows whenever an organization becomes known: limits are others from then on. */
+  limitsVersion(): number
+  /**
+   * Learns the organizations that earlier runs found out. Until its own is known an account is read in one lane with
+   * all others of its server that are not known either. Throws what Redis throws.
+   */
+  recallOrganizations(): Promise<void>
+  /** Asks for those that nobody found out yet, some accounts at a time. Never rejects. */
+  findOrganizations(signal: AbortSignal): Promise<void>
+  close(): Promise<void>
+}
+
+/** One client for each account; all share the process' turns. */
+export function buildService(shared: Shared): Service {
+  const { config, redis, keys, clock, logger, metrics, timings } = shared
+  const organizations = createOrganizations(config.accounts)
+  const limiter = createTierLimiter({
+    redis,
+    keys,
+    clock,
+    limitOf: (lane) => organizations.limitOf(lane),
+  })
+  const turns = createTurns({ limiter, clock })
+  const clients = new Map(
+    config.accounts.map((account) => [
+      account.name,
+      createServiceClient({
+        account,
+        redis,
+        keys,
+        logger,
+        turns,
+        organizations,
+        clock,
+        timings,
+        onRequest({ tier, code, waitedMs }) {
+          metrics.apiRequestsTotal.inc({ account: account.name, tier, code })
+          metrics.apiBudgetWaitSecondsTotal.inc({ account: account.name, tier }, waitedMs / 1000)
+        },
+        onQuota: (remaining) =>
+          void noteQuota(redis, keys, account.name, { remaining, atMs: clock.now() }).catch(
+            (error: unknown) => logger.debug({ err: error }, 'the quota was not noted'),
+          ),
+        onTokenRefresh: (result) =>
+          metrics.tokenRefreshesTotal.inc({ account: account.name, result }),
+      }),
+    ]),
+  )
+  function client(account: string): ServiceClient {
+    const found = clients.get(account)
+    if (!found) throw new Error(`no client for account ${account}`)
+    return found
+  }
+  async function close(): Promise<void> {
+    turns.close()
+    await Promise.all([...clients.values()].map((one) => one.close()))
+  }
+  return {
+    client,
+    limit: (account, tier) => limitIn(organizations, account, tier),
+    expected: expectationsOf(config, organizations),
+    limitsVersion: () => organizations.version(),
+    recallOrganizations: () => recallOrganizations([...clients.values()]),
+    findOrganizations: (signal) => findOrganizations([...clients.values()], logger, signal),
+    close,
+  }
+}
+
+function limitIn(organizations: Organizations, account: string, tier: Tier): LaneLimit {
+  const lane = organizations.laneOf(account, tier)
+  const { organization } = lane
+  const id = `${organization}.${tier}`
+  const [perSecond, share] = [organizations.limitOf(lane), organizations.shareOf(lane)]
+  return { id, organization, tier, perSecond, share }
+}
+
+/** Reckoned anew only when an organization became known. */
+function expectationsOf(
+  config: Shared['config'],
+  organizations: Organizations,
+): Service['expected'] {
+  let known: { version: number; feeds: ReturnType<typeof expectPolling> } | undefined
+  return (feed) => {
+    const version = organizations.version()
+    if (known?.version !== version) known = { version, feeds: expectPolling(config, organizations) }
+    const found = known.feeds.get(feed)
+    if (!found) throw new Error(`no feed ${feed}`)
+    return found
+  }
+}
+
+/** Accounts whose organizations are read from Redis at once. */
+const recalledAtOnce = 50
+
+async function recallOrganizations(clients: readonly ServiceClient[]): Promise<void> {
+  for (let at = 0; at < clients.length; at += recalledAtOnce) {
+    const some = clients.slice(at, at + recalledAtOnce)
+    await Promise.all(some.map((one) => one.recallOrganization().catch(unlessService)))
+  }
+}
+
+/** A key that cannot be read keeps nobody else waiting; its feeds say so. */
+function unlessService(error: unknown): void {
+  if (!(error instanceof ServiceError)) throw error
+}
+
+/** Accounts that ask the service at once: a token waits ten seconds for its turn at most. */
+const askedAtOnce = 10
+
+async function findOrganizations(
+  clients: readonly ServiceClient[],
+  logger: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  const unknown = clients.filter((one) => one.organization() === undefined)
+  async function askOn(): Promise<void> {
+    const next = signal.aborted ? undefined : unknown.shift()
+    if (!next) return undefined
+    await next.findOrganization(signal).catch((error: unknown) => {
+      logger.debug({ err: error }, 'the organization is not known yet; the first poll asks again')
+    })
+    return askOn()
+  }
+  await Promise.all(Array.from({ length: askedAtOnce }, askOn))
+}

@@ -1,0 +1,155 @@
+/** Feeds of threat-flow reports that are being made. */
+import { z } from 'zod'
+import { severities } from '../event.ts'
+import {
+  byType,
+  duration,
+  foreignKeys,
+  list,
+  positiveNumber,
+  refusal,
+  section,
+  textField,
+  word,
+} from '../lib/config-fields.ts'
+import {
+  credentialSearchFeedConfig,
+  credentialsFeedConfig,
+  tenantCredentialsFeedConfig,
+} from './credentials-config.ts'
+import {
+  eventSearchFeedConfig,
+  eventsFeedConfig,
+  identifierEventsFeedConfig,
+  legacySearchFeedConfig,
+  tenantEventsFeedConfig,
+} from './events-config.ts'
+import {
+  commonKeys,
+  labelNames,
+  type ReportsFeedConfig,
+  tierKey,
+  type Written,
+} from './feed-config.ts'
+
+const requestId = textField({
+  describe: 'Id of a request, as the service gave it when the report was ordered.',
+  remedy: 'write the id of a request, in quotes',
+  parse: (input) =>
+    /^[\w.-]{1,100}$/.test(input)
+      ? input
+      : refusal('not the id of a request', 'copy the id as the service gave it'),
+})
+
+const { account, labels } = commonKeys
+
+/** Reports by the requests that have them made; each is told once, when it is ready or has failed. */
+const reportsFeedConfig = section(
+  {
+    type: z
+      .literal('reports')
+      .meta({ description: 'Threat-flow reports, by the requests that have them made.' }),
+    requests: list(requestId, 'Ids of requests.', "write ids of requests, such as ['5f3c…']"),
+    severity: word(severities, 'The severity of its reports: the API gives them none.').prefault(
+      'info',
+    ),
+    timeout: duration('How long a report may be in the making before that is told.', '1m').prefault(
+      '1h',
+    ),
+    account,
+    every: duration(
+      'The time between polls at first; it grows while nothing happens.',
+      '5s',
+    ).prefault('15s'),
+    labels,
+    tier: tierKey('basic'),
+    ...foreignKeys({
+      start: 'remove the line: a report is told whenever it was made',
+      backlog: 'remove the line: each report is a message',
+      audit: 'remove the line: each report is asked for until it is there',
+      sweep: 'remove the line: a report is asked for until it is there',
+      detail: 'remove the line: a report comes whole',
+      filters: 'remove the line: requests says which reports are read',
+      query: 'write requests and the ids of requests',
+      quota_reserve: 'remove the line: reports cost no quota',
+      lag_objective: 'remove the line: a report has no lag; timeout says when it is overdue',
+    }),
+  },
+  { describe: 'Threat-flow reports that are being made.', rules: [labelNames] },
+).transform((file): Written<ReportsFeedConfig> => ({
+  type: file.type,
+  requests: [...new Set(file.requests)],
+  severity: file.severity,
+  timeoutMs: file.timeout,
+  account: file.account,
+  everyMs: file.every,
+  longestMs: undefined,
+  lagObjectiveMs: undefined,
+  startMs: 0,
+  backlog: 'send',
+  tier: file.tier,
+  labels: file.labels,
+  audit: undefined,
+  sweep: undefined,
+  detail: [],
+}))
+
+export type {
+  CredentialQuery,
+  CredentialSearchFeedConfig,
+  CredentialsFeedConfig,
+  EventSearchFeedConfig,
+  EventSearchQuery,
+  EventsFeedConfig,
+  FeedCommon,
+  FeedConfig,
+  IdentifierEventsFeedConfig,
+  LegacySearchFeedConfig,
+  PairDedupe,
+  ReportsFeedConfig,
+  TenantCredentialsFeedConfig,
+  TenantEventsFeedConfig,
+} from './feed-config.ts'
+
+/** What bounds a process, whatever the limits of its accounts. */
+export interface PollLimits {
+  /** How often it reads its feeds in a second, all together. */
+  pollsPerSecond: number
+}
+
+export const pollLimits = section(
+  {
+    polls: positiveNumber(
+      'How often a process looks for something new in a second, over all its feeds.',
+    ).prefault(100),
+  },
+  { describe: 'What a process may do, whatever the limits of its accounts.' },
+).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
+
+/** One feed of the file; its name is the key it stands under, its account may be left open. */
+export const feedConfig = byType(
+  [
+    eventsFeedConfig,
+    tenantEventsFeedConfig,
+    identifierEventsFeedConfig,
+    credentialsFeedConfig,
+    tenantCredentialsFeedConfig,
+    credentialSearchFeedConfig,
+    eventSearchFeedConfig,
+    legacySearchFeedConfig,
+    reportsFeedConfig,
+  ],
+  {
+    known: [
+      'events',
+      'tenant_events',
+      'identifier_events',
+      'credentials',
+      'tenant_credentials',
+      'credential_search',
+      'event_search',
+      'legacy_search',
+      'reports',
+    ],
+  },
+)

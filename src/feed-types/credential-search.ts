@@ -1,0 +1,227 @@
+/**
+ * The credential search: the global one, or where the account has it the same search of ASTP, which costs no
+ * quota. Its documented cursor decodes to a reversed domain and an id: the order
+ * follows domains, not time, so what is new may stand before any cursor, and none is kept beyond the end
+ * of its walk. Each poll reads a window of import times from its start to its end instead: from an hour
+ * before the walk before it began. Only within that window does the cursor move.
+ *
+ * Servers before 2026-05-28 ignore the time filter for all queries but `auth_domain`: there each walk reads
+ * whatever matches, of any age. Such a walk is complete, and so costly that it is repeated more seldom: after
+ * as many times `every` as it has pages, at most the interval of sweeps, which it replaces.
+ */
+import { spanInWords } from '../lib/time-zone.ts'
+import type { FeedState, Walk } from '../store/feed-state.ts'
+import { isNotThere } from '../upstream/capabilities.ts'
+import { ServiceError } from '../upstream/error.ts'
+import type { WireCredentialSearchBody } from '../upstream/resources/credentials.ts'
+import type { WireSearchPage } from '../upstream/resources/page.ts'
+import { parseTimestamp } from '../upstream/timestamps.ts'
+import type { CredentialSearchFeedConfig } from './config.ts'
+import { credentialItem, credentialShape, fullReadingMs } from './credentials.ts'
+import {
+  bodyWithCursor,
+  type FeedPage,
+  type FeedRequest,
+  type FeedType,
+  type FollowingWalk,
+  freeSearch,
+  type Polled,
+  timeFilter,
+  usualSizeOf,
+} from './feed-type.ts'
+
+type CredentialSearch = Polled<CredentialSearchFeedConfig>
+type Rhythm = Pick<CredentialSearch, 'everyMs' | 'sweep'>
+
+const pageSizes = [100, 50, 25, 10] as const
+
+export const credentialSearchFeed: FeedType<CredentialSearch> = {
+  // latency grows with size until the gateway gives up after some 30 s (facts.md 2.3)
+  pageSizes,
+  asked: ({ query }) => [query],
+  body({ query }, span, size) {
+    const body: WireCredentialSearchBody = {
+      query,
+      filters: { imported_at: timeFilter(span) },
+      size,
+      order: 'asc',
+      include: ['known_password_id', 'auth_domains'],
+    }
+    return { ...body }
+  },
+  fetch: searchPage,
+  isFree,
+  parse: (raw, feed) => credentialItem(raw, feed),
+  keptOfMalformed: credentialShape,
+  unordered: {
+    byTime: true,
+    note: noteWindow,
+    endsWhenKnown: () => false,
+    following: nextWindow,
+    // an older version resumed cursors beyond the end: its walk may have passed by what is new
+    goesOn: ({ notes }) => notes?.['hasCompleted'] !== undefined,
+    readsAll: (walk) => readNotes(walk).isUnfiltered,
+    remark,
+  },
+}
+
+/**
+ * By the search that costs no quota, where the account has it. That is decided for a walk's first page, and
+ * the cursor that came of it goes to the same search; where it is taken away, the walk begins again.
+ */
+async function searchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
+  const { client, turn, signal } = request
+  const free = await isFree(request)
+  const isLost = !free && searchedBy(request.walk) === freeSearch
+  const walk = chosen(isLost ? fromItsBeginning(request.walk) : request.walk, free)
+  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(walk), turn, signal }
+  if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), walk }
+  try {
+    return { ...(await client.searchAstpCredentials(asked)), walk }
+  } catch (error) {
+    if (error instanceof ServiceError && isNotThere(error)) {
+      // it may be a gateway's: asked again in an hour, it is settled
+      const why = `the service answers ${error.status}`
+      await client.capabilities.demote(freeSearch, why, { briefly: true })
+    }
+    throw error // the next turn searches the other way, if it may
+  }
+}
+
+function fromItsBeginning({ passed: _circle, ...walk }: Walk): Walk {
+  return { ...walk, cursor: null }
+}
+
+/**
+ * Asked once by a page of one, and again when the account's memory fades. Where that fails nothing is learned,
+ * and the search that every account has is used meanwhile.
+ */
+async function isFree({ client, walk, turn, signal }: FeedRequest): Promise<boolean> {
+  if (walk.cursor !== null && searchedBy(walk) !== freeSearch) return false
+  const body = { ...(walk.body as unknown as WireCredentialSearchBody), size: 1 }
+  try {
+    return await client.capabilities.find(freeSearch, () =>
+      client.searchAstpCredentials({ body, turn, signal }),
+    )
+  } catch (error) {
+    const isFailure =
+      error instanceof ServiceError && ['unavailable', 'timeout'].includes(error.reason)
+    if (isFailure && !signal.aborted) return false
+    throw error
+  }
+}
+
+function searchedBy({ notes }: Walk): unknown {
+  return notes?.['searchedBy']
+}
+
+function chosen(walk: Walk, free: boolean): Walk {
+  return { ...walk, notes: { ...walk.notes, searchedBy: free ? freeSearch : 'global' } }
+}
+
+/** What a walk knows of its window. */
+interface WindowNotes {
+  /** A walk has reached its end: from then on every window follows another without a gap. */
+  hasCompleted: boolean
+  /** Pages of this walk. */
+  pages: number
+  /** This walk was shown credentials imported before its window. */
+  sawOlder: boolean
+  /** The last walk that ended was: the service ignores the time filter. */
+  isUnfiltered: boolean
+  /** Pages of the last walk that ended. */
+  lastPages: number
+  /** Since when pages are smaller than usual, ms; null: they are not. */
+  smallSinceMs: number | null
+}
+
+const unread: WindowNotes = {
+  hasCompleted: false,
+  pages: 0,
+  sawOlder: false,
+  isUnfiltered: false,
+  lastPages: 0,
+  smallSinceMs: null,
+}
+
+function readNotes({ notes }: Walk): WindowNotes {
+  return { ...unread, ...notes }
+}
+
+function noteWindow(walk: Walk, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+  const before = readNotes(walk)
+  const pages = before.pages + 1
+  const sawOlder = before.sawOlder || page.items.some((item) => isOlder(item, walk))
+  return {
+    ...before,
+    pages,
+    sawOlder,
+    ...(isEnd && { hasCompleted: true, isUnfiltered: sawOlder, lastPages: pages }),
+  } satisfies WindowNotes
+}
+
+/** A second: the filter has milliseconds, and a service may round them. */
+const roundingMs = 1_000
+
+function isOlder(item: unknown, { span }: Walk): boolean {
+  if (typeof item !== 'object' || item === null || !('imported_at' in item)) return false
+  const importedAtMs = parseTimestamp(String(item.imported_at))
+  return importedAtMs !== null && importedAtMs < (span?.fromMs ?? 0) - roundingMs
+}
+
+/** What was imported so long before a walk began may have become visible only after it had passed. */
+const overlapMs = 3_600_000
+/** How far the service's clock may be ahead of ours without hiding anything. */
+const aheadMs = 3_600_000
+/** How far back the first window of this version reaches, where an older one had read before. */
+const leastCatchUpMs = 7 * 86_400_000
+/** How long small pages are kept after the gateway had given up on larger ones. */
+const smallPagesMs = 86_400_000
+
+function nextWindow(state: FeedState & { walk: Walk }, feed: CredentialSearch): FollowingWalk {
+  const { walk, nowMs, floorMs } = state
+  const notes = readNotes(walk)
+  const { isUnfiltered, lastPages } = notes
+  const pageSize = usualSizeOf(walk)
+  const isSmall = pageSize < pageSizes[0]
+  const smallSinceMs = isSmall ? (notes.smallSinceMs ?? walk.startedAtMs) : null
+  const staysSmall = smallSinceMs !== null && nowMs - smallSinceMs < smallPagesMs
+  return {
+    fromStart: true,
+    span: { fromMs: Math.max(floorMs, nextFromMs(state, feed)), toMs: nowMs + aheadMs },
+    notes: {
+      ...unread,
+      hasCompleted: notes.hasCompleted,
+      isUnfiltered,
+      lastPages,
+      smallSinceMs: staysSmall ? smallSinceMs : null,
+    } satisfies WindowNotes,
+    ...(staysSmall && { pageSize }),
+    ...(isCostly(notes) && { dueMs: walk.startedAtMs + fullReadingMs(feed, lastPages) }),
+  }
+}
+
+function nextFromMs(
+  { walk, nowMs, floorMs, isBackfilling }: FeedState & { walk: Walk },
+  { sweep }: CredentialSearch,
+): number {
+  if (readNotes(walk).hasCompleted) return Math.min(walk.startedAtMs, nowMs) - overlapMs
+  if (isBackfilling) return floorMs
+  return nowMs - Math.max(leastCatchUpMs, sweep?.backMs ?? 0)
+}
+
+/** One page is what each poll costs in any case. */
+function isCostly({ isUnfiltered, lastPages }: WindowNotes): boolean {
+  return isUnfiltered && lastPages > 1
+}
+
+function remark(walk: Walk, feed: Rhythm): string | undefined {
+  const notes = readNotes(walk)
+  if (!isCostly(notes)) return undefined
+  const { lastPages } = notes
+  const rest = spanInWords(fullReadingMs(feed, lastPages))
+  return (
+    `the service ignores the time filter of this search: each reading takes all ${lastPages} pages, ` +
+    `a search each, and is repeated every ${rest}; narrow the query, or raise lag_objective above ${rest}`
+  )
+}

@@ -1,0 +1,526 @@
+/**
+ * The credentials of one identifier, and of the whole tenant; the service filters neither by time.
+ *
+ * Of an identifier it states no order (facts.md 3, credential feed v3): each poll walks from the start until
+ * a whole page is known, once a walk has seen everything; a slow full re-walk, the sweep, finds what such a
+ * walk passes by. Only a server whose ids were seen to grow through a whole walk is resumed at its cursor.
+ *
+ * The tenant's can be asked for in ascending order, and the service's guide resumes the cursor. That, too, is
+ * done only after a whole walk has shown ids or import times that grow; without that proof each walk reads
+ * everything, as seldom as it has pages.
+ */
+import type { Severity, ThreatEvent } from '../event.ts'
+import { spanInWords } from '../lib/time-zone.ts'
+import { cut, maskHighlights, maskIdentity, maskKnown, maskText } from '../masking/masking.ts'
+import type { Walk } from '../store/feed-state.ts'
+import { wireCredential, wireCredentialSource } from '../upstream/resources/credentials.ts'
+import type { WireSearchPage } from '../upstream/resources/page.ts'
+import { parseTimestamp } from '../upstream/timestamps.ts'
+import type {
+  CredentialsFeedConfig,
+  FeedCommon,
+  PairDedupe,
+  TenantCredentialsFeedConfig,
+} from './config.ts'
+import type { CredentialLikeness, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
+import {
+  createFieldReader,
+  type FieldReader,
+  firstOf,
+  idIn,
+  isMembers,
+  type Members,
+} from './field-reader.ts'
+
+export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
+  pageSizes: [20], // the service's default; no upper bound is published (facts.md 1, row 30)
+  asked: ({ identifier }) => [identifier],
+  body: (_feed, _span, size) => ({ size }),
+  async fetch(feed, { client, walk, turn, signal }) {
+    return client.credentialFeed({
+      identifier: feed.identifier,
+      from: walk.cursor,
+      size: Number(walk.body['size']),
+      turn,
+      tier: feed.tier,
+      signal,
+    })
+  },
+  parse: (raw, feed) => credentialItem(raw, feed),
+  keptOfMalformed: credentialShape,
+  unordered: {
+    note: noteOrder,
+    endsWhenKnown(walk) {
+      const { hasCompleted, isAscending, lastWalkGrew } = readNotes(walk)
+      return hasCompleted && !isAscending && !lastWalkGrew
+    },
+    following({ walk }) {
+      const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(walk)
+      const known = { hasCompleted, isAscending, lastWalkGrew }
+      return isAscending
+        ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
+        : { fromStart: true, notes: { ...atStart, ...known } }
+    },
+  },
+}
+
+/** The leaked credentials of all identifiers of the tenant. */
+export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>> = {
+  pageSizes: [20], // the service's default; no upper bound is published
+  asked: () => [],
+  body: (_feed, _span, size) => ({ size }),
+  needs: () => ({
+    capability: 'tenant_credentials',
+    operation: 'GET /firework/v2/me/feed/credentials',
+    what: 'the credentials of the tenant',
+  }),
+  async fetch(feed, { client, walk, turn, signal }) {
+    return client.tenantCredentials({
+      from: walk.cursor,
+      size: Number(walk.body['size']),
+      order: 'asc',
+      turn,
+      tier: feed.tier,
+      signal,
+    })
+  },
+  parse: (raw, feed) => credentialItem(raw, feed),
+  keptOfMalformed: credentialShape,
+  unordered: {
+    note: noteTenantOrder,
+    endsWhenKnown: () => false,
+    following({ walk }, feed) {
+      const { hasCompleted, isAscending, lastWalkGrew, lastPages, ...notes } = readNotes(walk)
+      const known = { hasCompleted, isAscending, lastWalkGrew, lastPages }
+      if (isAscending)
+        return { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
+      const dueMs = lastPages > 1 ? walk.startedAtMs + fullReadingMs(feed, lastPages) : undefined
+      return { fromStart: true, notes: { ...atStart, ...known }, dueMs }
+    },
+    readsAll(walk) {
+      const { hasCompleted, isAscending } = readNotes(walk)
+      return hasCompleted && !isAscending
+    },
+    remark(walk, feed) {
+      const { hasCompleted, isAscending, lastPages } = readNotes(walk)
+      if (!hasCompleted || isAscending || lastPages < 2) return undefined
+      const rest = spanInWords(fullReadingMs(feed, lastPages))
+      return (
+        `the service does not answer in the order that is asked for: each reading takes all ${lastPages} ` +
+        `pages and is repeated every ${rest}; raise lag_objective above ${rest}`
+      )
+    },
+  },
+}
+
+/**
+ * From the beginning of one reading of all there is to the next, ms: about one page each `every`, at most
+ * the interval of sweeps, which it replaces.
+ */
+export function fullReadingMs(
+  { everyMs = 0, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
+  pages: number,
+): number {
+  return Math.min(pages * everyMs, Math.max(everyMs, sweep?.everyMs ?? 86_400_000))
+}
+
+/** What a walk knows of its order. */
+interface OrderNotes {
+  /** It began at the start, not at a cursor that was kept. */
+  isFromStart: boolean
+  /** The last id before the page that the cursor names; null where there was none. */
+  lastId: number | null
+  /** Ids grew on this walk, page by page and within them. */
+  grows: boolean
+  /** Pages with items on this walk. */
+  pages: number
+  /** A walk from the start has reached the end: a known page means something. */
+  hasCompleted: boolean
+  /** The last such walk showed growing ids: what is new may stand at the end. */
+  lastWalkGrew: boolean
+  /** Such a walk had two pages and more: its cursor is worth keeping. */
+  isAscending: boolean
+  /** Pages of the last such walk. */
+  lastPages: number
+  /** Import times on this walk; only where an order was asked for. */
+  times?: TimeNotes
+}
+
+interface TimeNotes {
+  /** None was earlier than the one before it. */
+  grows: boolean
+  firstMs: number | null
+  lastMs: number | null
+}
+
+const atStart: OrderNotes = {
+  isFromStart: true,
+  lastId: null,
+  grows: true,
+  pages: 0,
+  hasCompleted: false,
+  lastWalkGrew: true,
+  isAscending: false,
+  lastPages: 0,
+}
+
+function readNotes({ notes }: Walk): OrderNotes {
+  return { ...atStart, ...notes }
+}
+
+function noteOrder(walk: Walk, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+  return noteGrowth(walk, page, { isEnd })
+}
+
+/** The order that is asked for goes up by something that nothing public names: by ids, or import times. */
+function noteTenantOrder(
+  walk: Walk,
+  page: WireSearchPage,
+  isEnd: boolean,
+): Record<string, unknown> {
+  return noteGrowth(walk, page, { isEnd, times: growthInTime(readNotes(walk).times, page.items) })
+}
+
+function noteGrowth(
+  walk: Walk,
+  { items, next }: WireSearchPage,
+  { isEnd, times }: { isEnd: boolean; times?: TimeNotes },
+): Record<string, unknown> {
+  const before = readNotes(walk)
+  const ids = items.map(idOf).filter((id) => !Number.isNaN(id)) // a malformed item says nothing
+  const growsById = before.grows && isGrowing([before.lastId ?? -1, ...ids])
+  const grows = growsById || isSpread(times)
+  const pages = before.pages + (items.length > 0 ? 1 : 0)
+  const hasMoved = Boolean(next) && next !== walk.cursor // else the same page is read again
+  const isBroken = before.isAscending && !grows
+  const isWhole = isEnd && before.isFromStart
+  const isProven = isWhole && pages >= 2
+  return {
+    isFromStart: before.isFromStart,
+    lastId: hasMoved ? (ids.at(-1) ?? before.lastId) : before.lastId,
+    grows: growsById,
+    pages,
+    hasCompleted: (before.hasCompleted && !isBroken) || isWhole,
+    lastWalkGrew: isWhole ? grows : before.lastWalkGrew && !isBroken,
+    isAscending: grows && (before.isAscending || isProven),
+    lastPages: isWhole ? pages : before.lastPages,
+    ...(times && { times: hasMoved ? times : { ...times, lastMs: before.times?.lastMs ?? null } }),
+  } satisfies OrderNotes
+}
+
+function growthInTime(before: TimeNotes | undefined, items: readonly unknown[]): TimeNotes {
+  const { grows, firstMs, lastMs } = before ?? { grows: true, firstMs: null, lastMs: null }
+  const read = items.map(importedMs).filter((ms) => ms !== null)
+  const isLater = (ms: number, at: number): boolean => ms >= (read[at - 1] ?? lastMs ?? ms)
+  return {
+    grows: grows && read.every(isLater),
+    firstMs: firstMs ?? read[0] ?? null,
+    lastMs: read.at(-1) ?? lastMs,
+  }
+}
+
+/** One time for all proves no order. */
+function isSpread(times: TimeNotes | undefined): boolean {
+  return times !== undefined && times.grows && (times.lastMs ?? 0) > (times.firstMs ?? 0)
+}
+
+function importedMs(item: unknown): number | null {
+  if (typeof item !== 'object' || item === null || !('imported_at' in item)) return null
+  return parseTimestamp(String(item.imported_at))
+}
+
+function idOf(item: unknown): number {
+  return typeof item === 'object' && item !== null && 'id' in item ? Number(item.id) : Number.NaN
+}
+
+function isGrowing(ids: readonly number[]): boolean {
+  return ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? Number.NaN))
+}
+
+/** One leaked credential as its feed takes it: severity and recognition are the feed's. */
+export function credentialItem(
+  raw: unknown,
+  { severity, dedupe }: { severity: string; dedupe: PairDedupe | undefined },
+): ParsedFeedItem {
+  const parsed = parseCredential(raw, severity)
+  if (!parsed.ok) return parsed
+  const { event, secret } = parsed
+  return { ok: true, event, secret, pair: dedupe ? pairOf(parsed, dedupe) : null }
+}
+
+/** Without login or secret a pair would make one of much that is not; a domain may be unknown. */
+function pairOf(
+  { event, identity, wholeSecret, domain }: ParsedCredential & { ok: true },
+  { by, forMs, isSentAgain }: PairDedupe,
+): CredentialLikeness | null {
+  const values = {
+    identity: identity?.trim().toLowerCase(),
+    secret: wholeSecret,
+    domain: domain?.toLowerCase() ?? '',
+  }
+  const named = by.toSorted().map((name): [string, string | null] => [name, values[name] ?? null])
+  if (named.some(([, value]) => value === null)) return null
+  // as JSON, because leaked text may hold whatever would separate one part from the next
+  return {
+    parts: named.map((part) => JSON.stringify(part)),
+    source: event.source,
+    forMs,
+    isSentAgain,
+  }
+}
+
+const knownKeys = Object.keys(wireCredential.shape)
+const knownSourceKeys = Object.keys(wireCredentialSource.shape)
+
+const timeKeys = new Set(['imported_at', 'remediated_at', 'ignored_at', 'breached_at', 'leaked_at'])
+const longestText = 200
+
+/**
+ * A record that is no credential, as it may be kept: a password may stand in any of its fields, so of
+ * the keys that are known only the id as a number, times, and the source's id and name keep their
+ * values; every other value is told by its type and length ("text of 17"), and unknown keys are only counted.
+ */
+export function credentialShape(raw: unknown): unknown {
+  if (!isMembers(raw)) return kindOf(raw)
+  const mask = maskKnown(secretsAt(raw['hash']))
+  const source = raw['source']
+  return {
+    ...shapeOf(raw, knownKeys, (key, value) => {
+      if (key === 'id') return numberOrKind(value)
+      if (key === 'source_id') return nameOrKind(value, mask)
+      return timeKeys.has(key) ? timeOrKind(value) : kindOf(value)
+    }),
+    ...(isMembers(source) && { source: sourceShape(source, mask) }),
+  }
+}
+
+function sourceShape(
+  source: Record<string, unknown>,
+  mask: (text: string) => string,
+): Record<string, unknown> {
+  return shapeOf(source, knownSourceKeys, (key, value) => {
+    if (key === 'id' || key === 'name') return nameOrKind(value, mask)
+    return timeKeys.has(key) ? timeOrKind(value) : kindOf(value)
+  })
+}
+
+function shapeOf(
+  object: Record<string, unknown>,
+  known: readonly string[],
+  keep: (key: string, value: unknown) => unknown,
+): Record<string, unknown> {
+  const present = known.filter((key) => Object.hasOwn(object, key))
+  const others = Object.keys(object).length - present.length
+  return {
+    ...Object.fromEntries(present.map((key) => [key, keep(key, object[key])])),
+    ...(others > 0 && { 'other keys': others }),
+  }
+}
+
+/** An id in words may be another field's value that slipped. */
+function numberOrKind(value: unknown): unknown {
+  return typeof value === 'number' ? value : kindOf(value)
+}
+
+function nameOrKind(value: unknown, mask: (text: string) => string): unknown {
+  if (typeof value === 'number') return value
+  return typeof value === 'string' ? cut(maskText(mask(value), true), longestText) : kindOf(value)
+}
+
+function timeOrKind(value: unknown): unknown {
+  const isTime = typeof value === 'string' && parseTimestamp(value) !== null
+  return isTime ? cut(value, longestText) : kindOf(value)
+}
+
+/** null tells nothing of a secret but that there is none. */
+function kindOf(value: unknown): string | null {
+  if (value === null) return null
+  if (typeof value === 'string') return `text of ${value.length}`
+  if (Array.isArray(value)) return `list of ${value.length}`
+  return isMembers(value) ? `object of ${Object.keys(value).length}` : typeof value
+}
+
+/** What a stored credential holds at most, in code units where not in number. */
+const limits = {
+  source: 200,
+  text: 500,
+  textRead: 4000,
+  authDomains: 20,
+  piiTags: 20,
+  /** Longer than any password that a person types: what is longer is no use in a message. */
+  secret: 1000,
+  /** Of a secret that came in parts: what is masked elsewhere. */
+  secretParts: 100,
+  secretDepth: 10,
+} as const
+
+type ParsedCredential =
+  | {
+      ok: true
+      /** Its values stand in `highlights`, under the service's names, the secret masked as `password`. */
+      event: ThreatEvent
+      /**
+       * The leaked secret in clear, or as it was hashed: for sealing, never stored. null where there is
+       * none, and for one of more than 1,000 characters, which is shown masked everywhere.
+       */
+      secret: string | null
+      /** The same whatever its length: only for the keyed digest by which a pair is recognised. */
+      wholeSecret: string | null
+      /** As the service writes it, in whole: with the whole secret what a pair is recognised by; not for display. */
+      identity: string | null
+      domain: string | null
+    }
+  /** `problem` names the field and holds no value of it. */
+  | { ok: false; uid: string | null; problem: string }
+
+/**
+ * One record of a credential feed or search, as understood. Never throws. A record needs its id alone:
+ * every other field falls back by itself, and the event names those that could not be read. Bounded: 500
+ * characters a value, 20 domains, 20 tags; what is cut ends in "…". The secret is masked wherever it
+ * literally stands (from 4 characters on), as is whatever follows the login in an identity
+ * (`user:secret`). The API gives a credential no severity: its feed's counts.
+ */
+export function parseCredential(raw: unknown, severity: Severity): ParsedCredential {
+  if (!isMembers(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
+  const id = idIn(raw['id'])
+  if (id === null) {
+    const problem = 'id: it is no whole number from 0 to 2^53, no digits and no UUID'
+    return { ok: false, uid: null, problem }
+  }
+  const reader = createFieldReader()
+  const fields = fieldsOf(raw, reader)
+  const [wholeSecret = null] = fields.texts.password
+  const event = toEvent(`credential/${id}`, fields, maskKnown(secretsAt(raw['hash'])))
+  return {
+    ok: true,
+    event: { ...event, severity, ...reader.unread() },
+    secret: (wholeSecret ?? '').length > limits.secret ? null : wholeSecret,
+    wholeSecret,
+    identity: fields.texts.identity_name[0] ?? null,
+    domain: fields.texts.domain[0] ?? null,
+  }
+}
+
+type CredentialFields = ReturnType<typeof fieldsOf>
+
+function fieldsOf(raw: Members, reader: FieldReader) {
+  const source = sourceOf(raw, reader)
+  const [imported, breached, leaked] = [
+    timeAndText(reader, 'imported_at', raw['imported_at']),
+    timeAndText(reader, 'breached_at', source['breached_at']),
+    timeAndText(reader, 'leaked_at', source['leaked_at']),
+  ]
+  return {
+    source: reader.text('source', firstOf(source['id'], raw['source_id'])) ?? '',
+    importedAtMs: imported.atMs,
+    ignoredAtMs: reader.time('ignored_at', raw['ignored_at']),
+    remediatedAtMs: reader.time('remediated_at', raw['remediated_at']),
+    /** The names under which `messages/describe-credentials.ts` looks for them. */
+    texts: {
+      identity_name: present(reader.text('identity_name', raw['identity_name'])),
+      domain: present(reader.text('domain', raw['domain'])),
+      'source.name': present(reader.text('source', source['name'])),
+      imported_at: imported.texts,
+      password: present(secretIn(raw['hash'], reader)),
+      hash_type: present(reader.text('hash_type', raw['hash_type'])),
+      'source.breached_at': breached.texts,
+      'source.leaked_at': leaked.texts,
+      auth_domains: reader.texts('auth_domains', raw['auth_domains'], limits.authDomains),
+      'source.pii_tags': reader.texts('pii_tags', source['pii_tags'], limits.piiTags),
+    },
+  }
+}
+
+/** A source that is no object is its id and its name. */
+function sourceOf({ source }: Members, reader: FieldReader): Members {
+  return typeof source === 'string' || typeof source === 'number'
+    ? { id: source, name: source }
+    : reader.members('source', source)
+}
+
+/** Only as one text, or as digits: of a secret in parts nobody knows which part is one. */
+function secretIn(value: unknown, reader: FieldReader): string | null {
+  const isOne = typeof value === 'string' || typeof value === 'number'
+  if (!isOne && value !== undefined && value !== null) reader.note('hash')
+  return isOne ? String(value) : null
+}
+
+/** As the service wrote it; a number as the time that it means. */
+function timeAndText(
+  reader: FieldReader,
+  field: 'imported_at' | 'breached_at' | 'leaked_at',
+  value: unknown,
+): { atMs: number | null; texts: string[] } {
+  const atMs = reader.time(field, value)
+  if (typeof value === 'string') return { atMs, texts: present(value) }
+  return { atMs, texts: atMs === null ? [] : [new Date(atMs).toISOString()] }
+}
+
+/** What of the secret can be recognised elsewhere, where it came in an unexpected form. */
+function secretsAt(hash: unknown, depth = 0): string[] {
+  if (typeof hash === 'string' || typeof hash === 'number') return [String(hash)]
+  if (typeof hash !== 'object' || hash === null || depth === limits.secretDepth) return []
+  const parts = Object.values(hash).slice(0, limits.secretParts)
+  return parts.flatMap((part: unknown) => secretsAt(part, depth + 1)).slice(0, limits.secretParts)
+}
+
+function toEvent(
+  uid: string,
+  fields: CredentialFields,
+  mask: (text: string) => string,
+): Omit<ThreatEvent, 'severity'> {
+  return {
+    uid,
+    kind: 'credential',
+    type: 'credential',
+    source: cut(mask(fields.source), limits.source),
+    originalSeverity: null,
+    createdAtMs: fields.importedAtMs,
+    matchedAtMs: null,
+    ignoredAtMs: fields.ignoredAtMs,
+    remediatedAtMs: fields.remediatedAtMs,
+    url: null,
+    tags: [],
+    notes: null,
+    identifiers: [],
+    highlights: highlightsOf(fields, mask),
+  }
+}
+
+function highlightsOf(
+  { texts }: CredentialFields,
+  mask: (text: string) => string,
+): ThreatEvent['highlights'] {
+  const read = Object.entries(texts)
+    .map(([name, values]): [string, string[]] => [
+      name,
+      values.flatMap((text) => readable(text, maskingOf(name, mask))),
+    ])
+    .filter(([, values]) => values.length > 0)
+  const masked = maskHighlights(Object.fromEntries(read), true)
+  return Object.fromEntries(
+    Object.entries(masked).map(([name, values]) => [
+      name,
+      // once more: only now is what mark tags within mark tags had split whole
+      values.map((text) => cut(maskingOf(name, mask)(text), limits.text)),
+    ]),
+  )
+}
+
+/** How the known secret goes from the field `name`, whatever the masks of `maskHighlights` see there. */
+function maskingOf(name: string, mask: (text: string) => string): (text: string) => string {
+  if (name === 'password') return (text) => text // masked as a whole, by its name
+  if (name === 'identity_name') return (text) => maskIdentity(mask(text))
+  // a year is a common password, and a time is no place for one
+  if (name.endsWith('_at')) return (text) => (parseTimestamp(text) === null ? mask(text) : text)
+  return mask
+}
+
+/** Masked before it is cut: of a secret that were cut in two, the first half would not be known. */
+function readable(text: string, mask: (text: string) => string): string[] {
+  return present(text).map((whole) => cut(mask(whole), limits.textRead))
+}
+
+function present(text: string | null): string[] {
+  return text === null || text.trim() === '' ? [] : [text]
+}

@@ -1,0 +1,359 @@
+/** Feeds of the events that a tenant watches for: all of them, a group's, or an identifier's. */
+import { z } from 'zod'
+import { isKnownSeverity, severities } from '../event.ts'
+import {
+  byType,
+  duration,
+  flag,
+  foreignKeys,
+  list,
+  messageFor,
+  refusal,
+  section,
+  text,
+  textField,
+  unknownWord,
+  wholeNumber,
+  word,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import { legacyEventActions, legacyTypes } from '../upstream/resources/enumerations.ts'
+import {
+  commonKeys,
+  commonOf,
+  type EventSearchFeedConfig,
+  type EventSearchFilters,
+  type EventSearchQuery,
+  type EventsFeedConfig,
+  type FeedFilters,
+  type IdentifierEventsFeedConfig,
+  labelNames,
+  type LegacyFilters,
+  type LegacySearchFeedConfig,
+  quotaReserveKey,
+  ruledOf,
+  type TenantEventsFeedConfig,
+  tierKey,
+  windowSweep,
+  type Written,
+} from './feed-config.ts'
+
+const severityRemedy = `write one of ${severities.join(', ')}, or a list of them`
+
+const severityWord = z.string().meta({ enum: [...severities] })
+
+/** `severity` of `filters`: the words are the service's, checked here. */
+const severityFilter = z
+  .union([severityWord, z.array(severityWord)], wrongKind('a severity or a list', severityRemedy))
+  .superRefine((input, context) => {
+    if (input.length === 0) {
+      context.addIssue({ code: 'custom', message: messageFor(refusal('empty', severityRemedy)) })
+    }
+    const words = typeof input === 'string' ? [input] : input
+    for (const [index, severity] of words.entries()) {
+      if (severity === '' || isKnownSeverity(severity)) continue
+      const path = typeof input === 'string' ? [] : [index]
+      const message = messageFor(unknownWord(severity, severities))
+      context.addIssue({ code: 'custom', path, message })
+    }
+  })
+  .meta({ description: 'A word: this or higher. A list: exactly these.' })
+
+const typeFilter = list(
+  text('Event type as the service names it; open.'),
+  'Event types to fetch.',
+  'write event types, such as [stealer_log]',
+)
+
+const detailKey = z
+  .array(
+    word(severities, 'Severity.'),
+    wrongKind('a list', 'write severities, such as [high, critical]'),
+  )
+  .meta({
+    description:
+      'Severities for which the full event is fetched before rendering. An unknown severity counts as critical.',
+  })
+  .prefault(['high', 'critical'])
+
+const filters = section(
+  {
+    severity: severityFilter.optional(),
+    type: typeFilter.optional(),
+    tags: list(text('Tag.'), 'Tags to fetch.', 'write tags, such as [vip]').optional(),
+    is_ignored: flag('true: only ignored events; false has no effect.').optional(),
+    is_remediated: flag('true: only remediated events; false has no effect.').optional(),
+  },
+  { describe: 'What the service is asked for; nothing else arrives.' },
+)
+  .transform((file): FeedFilters => {
+    const { type, tags, is_ignored, is_remediated } = file
+    const severity = file.severity as FeedFilters['severity'] // refused above where it is none
+    return {
+      ...(severity === undefined ? {} : { severity }),
+      ...(type === undefined ? {} : { type }),
+      ...(tags === undefined ? {} : { tags }),
+      ...(is_ignored === undefined ? {} : { is_ignored }),
+      ...(is_remediated === undefined ? {} : { is_remediated }),
+    }
+  })
+  .prefault({})
+
+const ofOtherFeeds = {
+  severity: "remove the line: the event's own severity counts",
+  quota_reserve: 'remove the line: the events that a tenant watches for cost no quota',
+  dedupe: 'remove the line: the top-level dedupe holds for events',
+} as const
+
+/** What the three types have besides what says whose events they read. */
+const watchedKeys = {
+  filters,
+  ...commonKeys,
+  every: duration(
+    'The longest time between polls, where the budget allows it. Default: as often as the limit allows.',
+    '5s',
+  ).optional(),
+  tier: tierKey('search'),
+  sweep: windowSweep(),
+  detail: detailKey,
+  ...foreignKeys(ofOtherFeeds),
+}
+
+type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
+
+function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 'type'> {
+  return { filters: file.filters, ...ruledOf(file), sweep: file.sweep, detail: file.detail }
+}
+
+/** The events of an identifier group. */
+export const eventsFeedConfig = section(
+  {
+    type: z.literal('events').meta({ description: 'Events of one identifier group.' }),
+    identifier_group: wholeNumber({ describe: 'Id of the identifier group.', min: 1 }),
+    ...watchedKeys,
+    ...foreignKeys({
+      identifier: 'write identifier_group and the id of a group, or type: identifier_events',
+      query: 'write identifier_group: events are read by identifier group',
+    }),
+  },
+  { describe: 'The events of an identifier group.', rules: [labelNames] },
+).transform((file): Written<EventsFeedConfig> => ({
+  type: file.type,
+  identifierGroup: file.identifier_group,
+  ...watchedParts(file),
+}))
+
+/** All events that the tenant watches for, whatever their group. */
+export const tenantEventsFeedConfig = section(
+  {
+    type: z
+      .literal('tenant_events')
+      .meta({ description: 'All events that the tenant of the account watches for.' }),
+    ...watchedKeys,
+    ...foreignKeys({
+      identifier_group: 'remove the line to read all groups, or write type: events',
+      identifier: 'remove the line to read all identifiers, or write type: identifier_events',
+      query: 'remove the line, or write type: event_search',
+    }),
+  },
+  { describe: 'All events that the tenant watches for.', rules: [labelNames] },
+).transform((file): Written<TenantEventsFeedConfig> => ({
+  type: file.type,
+  ...watchedParts(file),
+}))
+
+/** The events of one identifier. */
+export const identifierEventsFeedConfig = section(
+  {
+    type: z.literal('identifier_events').meta({ description: 'Events of one identifier.' }),
+    identifier: wholeNumber({ describe: 'Id of the identifier.', min: 1 }),
+    ...watchedKeys,
+    ...foreignKeys({
+      identifier_group: 'write identifier and the id of an identifier, or type: events',
+      query: 'remove the line, or write type: event_search',
+    }),
+  },
+  { describe: 'The events of one identifier.', rules: [labelNames] },
+).transform((file): Written<IdentifierEventsFeedConfig> => ({
+  type: file.type,
+  identifier: file.identifier,
+  ...watchedParts(file),
+}))
+
+/** Feeds of what global searches for events find: the v4 search, and the legacy one. */
+
+/** Sections of the kinds of queries; the keys of each are the API's (facts.md 3.2). */
+const query: z.ZodType<EventSearchQuery> = byType(
+  [
+    kind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
+    kind('email', 'Mentions of an address.', { email: text('E-mail address.') }),
+    kind('keyword', 'Mentions of a word.', { keyword: text('Word or words.') }),
+    kind('query_string', 'A query in Lucene syntax.', { query_string: luceneText(10_000) }),
+    kind('username', 'Mentions of a user name.', { username: text('User name.') }),
+    kind('github_repository', 'Mentions of a repository.', {
+      repo_owner: text('Owner of the repository.'),
+      repo_name: text('Name of the repository.'),
+    }),
+    kind('brand', 'Mentions of a brand.', { name: text('Name of the brand.') }),
+    kind('name', 'Mentions of a person.', {
+      first_name: text('First name.'),
+      last_name: text('Last name.'),
+      is_strict: flag('Only the two names side by side.').prefault(false),
+    }),
+    kind('bin', 'Cards by their first digits.', { bin: text('The digits, in quotes.') }),
+    kind('ip', 'Mentions of an address or a network.', { ip: text('IP address.') }),
+    kind('azure_tenant', 'Mentions of an Azure tenant.', { tenant_id: text('Id of the tenant.') }),
+  ],
+  {
+    known: [
+      'domain',
+      'email',
+      'keyword',
+      'query_string',
+      'username',
+      'github_repository',
+      'brand',
+      'name',
+      'bin',
+      'ip',
+      'azure_tenant',
+    ],
+    later: {
+      secret: 'a secret does not belong in a configuration file',
+      credentials: 'a password does not belong in a configuration file',
+    },
+  },
+)
+
+function kind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
+  type: Type,
+  describe: string,
+  shape: Shape,
+) {
+  return section({ type: z.literal(type).meta({ description: describe }), ...shape }, { describe })
+}
+
+function luceneText(most: number): z.ZodType<string> {
+  return textField({
+    describe: `In Lucene query syntax, at most ${most} characters.`,
+    remedy: "write a query in quotes, such as 'acme AND type:paste'",
+    parse: (input) =>
+      input.length <= most ? input : refusal('too long', `write at most ${most} characters`),
+  })
+}
+
+const searchFilters = section(
+  { severity: severityFilter.optional(), type: typeFilter.optional() },
+  { describe: 'What the service is asked for; nothing else arrives.' },
+)
+  .transform((file): EventSearchFilters => {
+    const severity = file.severity as EventSearchFilters['severity'] // refused where it is none
+    return {
+      ...(severity === undefined ? {} : { severity }),
+      ...(file.type === undefined ? {} : { type: file.type }),
+    }
+  })
+  .prefault({})
+
+const searchKeysOfOtherFeeds = {
+  severity: "remove the line: the event's own severity counts",
+  identifier: 'write query and what to search for: a search reads no identifier',
+  identifier_group: 'write query and what to search for, or type: events',
+  dedupe: 'remove the line: the top-level dedupe holds for events',
+  requests: 'remove the line, or write type: reports',
+} as const
+
+/** What both have besides type, query and filters. */
+const searchKeys = {
+  quota_reserve: quotaReserveKey,
+  ...commonKeys,
+  // each poll costs one search of the month's quota
+  every: duration('The longest time between polls.', '5s').prefault('1h'),
+  tier: tierKey('search'),
+  sweep: windowSweep('24h'),
+  detail: detailKey,
+  ...foreignKeys(searchKeysOfOtherFeeds),
+}
+
+type SearchFile = z.output<z.ZodObject<typeof searchKeys>>
+
+function searchParts(
+  file: SearchFile,
+): Omit<Written<EventSearchFeedConfig>, 'type' | 'query' | 'filters'> {
+  return {
+    quotaReserve: file.quota_reserve,
+    ...commonOf(file),
+    sweep: file.sweep,
+    detail: file.detail,
+  }
+}
+
+/** What a global search for events finds. */
+export const eventSearchFeedConfig = section(
+  {
+    type: z
+      .literal('event_search')
+      .meta({ description: 'What a global search for events finds; costs quota.' }),
+    query,
+    filters: searchFilters,
+    ...searchKeys,
+  },
+  { describe: 'What a global search for events finds.', rules: [labelNames] },
+).transform((file): Written<EventSearchFeedConfig> => ({
+  type: file.type,
+  query: file.query,
+  filters: file.filters,
+  ...searchParts(file),
+}))
+
+const legacyFilters = section(
+  {
+    types: list(
+      word(legacyTypes, 'Event type, or a type that contains others.'),
+      'Event types to fetch; one that contains others stands for them too.',
+      'write event types, such as [paste, illicit_networks]',
+    ).optional(),
+    experimental_types: list(
+      text('Experimental type.'),
+      'Experimental types to fetch.',
+      'write types, such as [mesh]',
+    ).optional(),
+    risks: list(
+      wholeNumber({ describe: 'Severity, 1 (info) to 5 (critical).', min: 1, max: 5 }),
+      'Severities as numbers, exactly these.',
+      'write numbers, such as [4, 5]',
+    ).optional(),
+    tags: list(text('Tag.'), 'Tags to fetch.', 'write tags, such as [vip]').optional(),
+    tags_query_operator: word(['AND', 'OR'], 'Whether all of the tags or any.').optional(),
+    event_action: word(legacyEventActions, 'What people did with the events.').optional(),
+    use_global_policies: flag("Whether the organization's policies hold.").optional(),
+    has_modified_risk_score: flag('Only events whose severity people changed.').optional(),
+    has_notes: flag('Only events with notes.').optional(),
+  },
+  { describe: 'What the service is asked for; nothing else arrives.' },
+)
+  .transform(
+    (file) =>
+      Object.fromEntries(
+        Object.entries(file).filter(([, value]) => value !== undefined),
+      ) as LegacyFilters,
+  )
+  .prefault({})
+
+/** What the legacy search finds: for what the v4 search cannot express. */
+export const legacySearchFeedConfig = section(
+  {
+    type: z.literal('legacy_search').meta({
+      description: 'What the legacy search finds; deprecated by the service; costs quota.',
+    }),
+    query: luceneText(10_000),
+    filters: legacyFilters,
+    ...searchKeys,
+  },
+  { describe: 'What the legacy search finds.', rules: [labelNames] },
+).transform((file): Written<LegacySearchFeedConfig> => ({
+  type: file.type,
+  query: file.query,
+  filters: file.filters,
+  ...searchParts(file),
+}))

@@ -1,0 +1,338 @@
+import type { z } from 'zod'
+import { noSeverity, ownUidPrefixes, type ThreatEvent } from '../event.ts'
+import { cut, isDump, maskHighlights, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
+import type { GlobalSearchBody, GroupSearchBody } from '../upstream/resources/events.ts'
+import type {
+  EventSearchFeedConfig,
+  EventsFeedConfig,
+  IdentifierEventsFeedConfig,
+  TenantEventsFeedConfig,
+} from './config.ts'
+import { bodyWithCursor, type FeedType, type Need, type Polled, timeFilter } from './feed-type.ts'
+import {
+  createFieldReader,
+  type FieldReader,
+  firstOf,
+  isMembers,
+  type Members,
+  membersIn,
+} from './field-reader.ts'
+
+type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | IdentifierEventsFeedConfig>
+
+/** Events that the tenant watches for, all of them or a part, ascending by creation time. */
+export const eventsFeed: FeedType<WatchedEvents> = {
+  pageSizes: [10], // at most ten a page (service.md, Limits)
+  asked: (feed) => [...whose(feed), sorted(feed.filters)],
+  body({ filters }, span, size) {
+    const body: GroupSearchBody = {
+      size,
+      order: 'asc',
+      filters: { ...filters, estimated_created_at: timeFilter(span) },
+    }
+    return { ...body }
+  },
+  matchBody({ filters }, span) {
+    const body: GroupSearchBody = {
+      size: 10,
+      order: 'asc',
+      filters: { ...filters, materialized_at: timeFilter(span) },
+    }
+    return { ...body }
+  },
+  needs(feed) {
+    switch (feed.type) {
+      case 'events':
+        return undefined
+      case 'tenant_events':
+        return needed('tenant', 'the events of the tenant')
+      case 'identifier_events':
+        return needed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
+    }
+  },
+  async fetch(feed, { client, walk, turn, signal }) {
+    const { tier } = feed
+    const search = { body: bodyWithCursor<GroupSearchBody>(walk), turn, tier, signal }
+    switch (feed.type) {
+      case 'events':
+        return client.searchGroupEvents({ groupId: feed.identifierGroup, ...search })
+      case 'tenant_events':
+        return client.searchTenantEvents(search)
+      case 'identifier_events':
+        return client.searchIdentifierEvents({ identifier: feed.identifier, ...search })
+    }
+  },
+  parse: (raw) => parseItem(raw),
+  keptOfMalformed: maskSecrets,
+}
+
+function needed(where: string, what: string): Need {
+  const operation = `POST /firework/v4/events/${where}/_search`
+  return { capability: `events/${where}`, operation, what }
+}
+
+function whose(feed: WatchedEvents): number[] {
+  if (feed.type === 'tenant_events') return []
+  return [feed.type === 'events' ? feed.identifierGroup : feed.identifier]
+}
+
+/** Members in an order of their own: how the file was written makes no other request. */
+export function sorted(filters: object): [string, unknown][] {
+  const members: Record<string, unknown> = { ...filters }
+  return Object.keys(members)
+    .toSorted()
+    .map((name) => [name, members[name]])
+}
+
+/** What a global search finds, ascending by creation time. */
+export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
+  pageSizes: [10], // at most ten a page (service.md, Limits)
+  asked: ({ query, filters }) => [sorted(query), sorted(filters)],
+  body({ query, filters }, span, size) {
+    const body: GlobalSearchBody = {
+      query,
+      size,
+      order: 'asc',
+      filters: { ...filters, estimated_created_at: timeFilter(span) },
+    }
+    return { ...body }
+  },
+  async fetch(feed, { client, walk, turn, signal }) {
+    const body = bodyWithCursor<GlobalSearchBody>(walk)
+    return client.searchEvents({ body, turn, tier: feed.tier, signal })
+  },
+  parse: (raw) => parseItem(raw),
+  keptOfMalformed: maskSecrets,
+}
+
+/** What a stored event holds at most, in code units where not in number. */
+const limits = {
+  type: 100,
+  severity: 40,
+  url: 2000,
+  tags: 100,
+  tag: 200,
+  notes: 1000,
+  identifiers: 100,
+  identifierName: 300,
+  highlightFields: 20,
+  highlightField: 200,
+  extracts: 5,
+  extract: 500,
+  /** What of an extract is read, for the masks to see whole words. */
+  extractRead: 4000,
+} as const
+
+export type ParsedItem =
+  | { ok: true; event: ThreatEvent }
+  /** `problem` names the field and holds no value of it. */
+  | { ok: false; uid: string | null; problem: string }
+
+/** Where the fields of an item stand, whatever its shape; each as it came. */
+export interface ItemFields {
+  /** Its places; the first that holds a uid counts. */
+  uid: unknown[]
+  type: unknown
+  severity: { own: unknown; tenant: unknown }
+  createdAt: unknown
+  matchedAt: unknown
+  ignoredAt: unknown
+  remediatedAt: unknown
+  url: unknown
+  tags: unknown
+  notes: unknown
+  identifiers: unknown
+  highlights: unknown
+}
+
+interface ParseOptions {
+  maxUidLength?: number
+}
+
+/**
+ * One item of a search page, as understood. Never throws. An item needs its uid alone: every other field
+ * falls back by itself, and the event names those that could not be read. Bounded: at most 20 highlight
+ * fields of 5 extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; what is
+ * cut ends in "…". Secrets are masked, mark tags removed. Items whose uid would be ambiguous as a key
+ * (too long, with control characters or half characters), or would pass for Tocsin's own, are refused.
+ */
+export function parseItem(raw: unknown, options: ParseOptions = {}): ParsedItem {
+  return readItem(raw, fieldsOfItem, options)
+}
+
+/** As `parseItem`, for an item whose fields `locate` finds. */
+export function readItem(
+  raw: unknown,
+  locate: (item: Members, reader: FieldReader) => ItemFields,
+  { maxUidLength = 512 }: ParseOptions = {},
+): ParsedItem {
+  if (!isMembers(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
+  const reader = createFieldReader()
+  const fields = locate(raw, reader)
+  const uid = uidIn(fields.uid)
+  if (uid === null) return { ok: false, uid: null, problem: 'metadata.uid: there is none' }
+  const problem = problemOfUid(uid, maxUidLength)
+  if (problem !== null) return { ok: false, uid: null, problem }
+  return { ok: true, event: toEvent(uid, fields, reader) }
+}
+
+function fieldsOfItem(item: Members, reader: FieldReader): ItemFields {
+  const metadata = membersIn(item['metadata'])
+  const tenant = reader.members('tenant_metadata', item['tenant_metadata'])
+  return {
+    uid: [metadata['uid'], item['uid']],
+    type: firstOf(metadata['type'], item['event_type']),
+    severity: { own: metadata['severity'], tenant: tenant['severity'] },
+    createdAt: metadata['estimated_created_at'],
+    matchedAt: metadata['matched_at'],
+    ignoredAt: tenant['ignored_at'],
+    remediatedAt: tenant['remediated_at'],
+    url: metadata['flare_url'],
+    tags: tenant['tags'],
+    notes: tenant['notes'],
+    identifiers: item['identifiers'],
+    highlights: item['highlights'],
+  }
+}
+
+function toEvent(uid: string, fields: ItemFields, reader: FieldReader): ThreatEvent {
+  const [index = '', source = ''] = uid.split('/')
+  const type = maskedWord(reader.text('type', fields.type)?.trim() || index, limits.type)
+  const event: ThreatEvent = {
+    uid,
+    kind: 'event',
+    type,
+    source,
+    ...severitiesOf(fields, reader),
+    createdAtMs: reader.time('estimated_created_at', fields.createdAt),
+    matchedAtMs: reader.time('matched_at', fields.matchedAt),
+    ignoredAtMs: reader.time('ignored_at', fields.ignoredAt),
+    remediatedAtMs: reader.time('remediated_at', fields.remediatedAt),
+    url: webUrl(fields.url, reader),
+    tags: reader.texts('tags', fields.tags, limits.tags).map(maskedTag),
+    notes: notesOf(fields.notes, reader),
+    identifiers: identifiersOf(fields.identifiers, reader),
+    highlights: highlightsOf(fields.highlights, { uid, about: `${type} ${source}` }, reader),
+  }
+  return { ...event, ...reader.unread() }
+}
+
+function maskedTag(tag: string): string {
+  return maskedWord(tag, limits.tag)
+}
+
+/** What is a word, and may be anything. */
+function maskedWord(text: string, most: number): string {
+  return cut(maskTag(cut(text, limits.extractRead)), most)
+}
+
+function notesOf(value: unknown, reader: FieldReader): string | null {
+  const notes = reader.texts('notes', value, limits.extracts).join('\n')
+  return notes === '' ? null : cut(maskText(cut(notes, limits.extractRead)), limits.notes)
+}
+
+/**
+ * The tenant's override counts, else what the service gave the tenant, else the item's own. Where the one
+ * that counts cannot be read, the severity is unknown, which ranks as critical.
+ */
+function severitiesOf(
+  { severity: { own, tenant } }: ItemFields,
+  reader: FieldReader,
+): Pick<ThreatEvent, 'severity' | 'originalSeverity'> {
+  const isSplit = isMembers(tenant) && ('override' in tenant || 'original' in tenant)
+  const override = reader.severity(isSplit ? tenant['override'] : tenant)
+  const stated = [reader.severity(isSplit ? tenant['original'] : null), reader.severity(own)]
+  const original = stated.find(({ word }) => word !== null)?.word ?? null
+  const word = override.isReadable ? (override.word ?? original) : null
+  const severity = word === null ? noSeverity : maskedWord(word, limits.severity)
+  const shown = original && maskedWord(original, limits.severity)
+  return { severity, originalSeverity: shown === severity ? null : shown }
+}
+
+function identifiersOf(value: unknown, reader: FieldReader): ThreatEvent['identifiers'] {
+  if (value === undefined || value === null) return []
+  const values = Array.isArray(value) ? value.slice(0, limits.identifiers) : [value]
+  return values.flatMap((one) => {
+    const members: Members = isMembers(one)
+      ? one
+      : { [typeof one === 'number' ? 'id' : 'name']: one }
+    const id = identifierId(members['id'])
+    const name = reader.text('identifiers', members['name'])?.trim() || (id ? String(id) : '')
+    if (id === null || name === '') reader.note('identifiers')
+    return name === ''
+      ? []
+      : [{ id: id ?? 0, name: cut(maskText(cut(name, limits.extractRead)), limits.identifierName) }]
+  })
+}
+
+function identifierId(value: unknown): number | null {
+  const id = typeof value === 'string' && /^\d{1,16}$/u.test(value) ? Number(value) : value
+  return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
+}
+
+/** `about`: type and source. */
+function highlightsOf(
+  value: unknown,
+  { uid, about }: { uid: string; about: string },
+  reader: FieldReader,
+): Record<string, string[]> {
+  const isBare = typeof value === 'string' || Array.isArray(value)
+  const given = isBare ? { highlights: value } : reader.members('highlights', value)
+  const kept = Object.entries(given)
+    .slice(0, limits.highlightFields)
+    .map(([field, extracts]): [string, string[]] => [
+      cut(field, limits.highlightField),
+      reader
+        .texts('highlights', extracts, limits.extracts)
+        .map((extract) => cut(extract, limits.extractRead)),
+    ])
+    .filter(([, extracts]) => extracts.length > 0)
+  const masked = maskHighlights(Object.fromEntries(kept), isDump(about), uid)
+  return Object.fromEntries(
+    Object.entries(masked).map(([field, extracts]) => [
+      field,
+      extracts.map((extract) => cut(extract, limits.extract)),
+    ]),
+  )
+}
+
+function webUrl(value: unknown, reader: FieldReader): string | null {
+  const text = reader.text('flare_url', value)?.trim() ?? ''
+  if (text === '') return null
+  const url = URL.parse(text)
+  const isLink = url !== null && /^https?:/u.test(url.protocol)
+  if (isLink && `${url.username}${url.password}` === '' && url.href.length <= limits.url) {
+    return url.href
+  }
+  reader.note('flare_url')
+  return null
+}
+
+function uidIn(values: readonly unknown[]): string | null {
+  for (const value of values) {
+    if (typeof value === 'string' && value !== '') return value
+    if (Number.isSafeInteger(value)) return String(value)
+  }
+  return null
+}
+
+function problemOfUid(uid: string, maxLength: number): string | null {
+  if (uid.length > maxLength) {
+    return `metadata.uid: ${uid.length} characters, more than the ${maxLength} that are taken`
+  }
+  if (!uid.isWellFormed()) return 'metadata.uid: holds half of a surrogate pair'
+  if (/\p{Cc}/u.test(uid)) return 'metadata.uid: holds control characters'
+  return Object.values(ownUidPrefixes).some((prefix) => uid.startsWith(prefix))
+    ? "metadata.uid: this uid is reserved for Tocsin's own messages"
+    : null
+}
+
+const longestProblem = 300
+
+/** The first mistake, no value of it: `tenant_metadata.tags.3: Invalid input: expected string, …`. */
+export function itemProblem(error: z.ZodError): string {
+  const issue = error.issues[0]
+  const path = issue === undefined ? '' : issue.path.map(String).join('.')
+  const problem = `${path === '' ? 'item' : path}: ${issue?.message ?? 'not readable'}`
+  return cut(problem.replaceAll(/\p{Cc}/gu, ' '), longestProblem)
+}

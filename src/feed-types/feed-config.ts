@@ -1,0 +1,357 @@
+/** What the configuration says of a feed, as understood; its types differ in what they are asked. */
+import { z } from 'zod'
+import type { KnownSeverity } from '../event.ts'
+import {
+  duration,
+  foreignKeys,
+  isName,
+  isSection,
+  laterKeys,
+  name,
+  nameRemedy,
+  type Rule,
+  section,
+  text,
+  wholeNumber,
+  word,
+  wrongKind,
+} from '../lib/config-fields.ts'
+import type { Tier } from '../upstream/config.ts'
+import type { EventQuery } from '../upstream/resources/events.ts'
+import type { LegacySearchParameters } from '../upstream/resources/legacy-search.ts'
+
+export type FeedConfig =
+  | EventsFeedConfig
+  | TenantEventsFeedConfig
+  | IdentifierEventsFeedConfig
+  | CredentialsFeedConfig
+  | TenantCredentialsFeedConfig
+  | CredentialSearchFeedConfig
+  | EventSearchFeedConfig
+  | LegacySearchFeedConfig
+  | ReportsFeedConfig
+
+export interface FeedCommon {
+  name: string
+  account: string
+  /** The interval of feeds that keep one; undefined of those that are read by rate (next-feed.ts). */
+  everyMs: number | undefined
+  /** Of feeds that are read by rate, the longest interval that the operator states, if any. */
+  longestMs: number | undefined
+  /** undefined: it follows from how often the feed is read (config/lane-outlook.ts). */
+  lagObjectiveMs: number | undefined
+  /** How far back the very first poll begins. */
+  startMs: number
+  /** What the first poll finds reaches people as one summary, or each by itself. */
+  backlog: 'summarise' | 'send'
+  /** Severities for which the full event is fetched before rendering; none but of events. */
+  detail: string[]
+  tier: Tier
+  labels: Record<string, string>
+  /** undefined: audited only on command. */
+  audit: AuditConfig | undefined
+  /** undefined: what the feed has passed is never read again. */
+  sweep: SweepConfig | undefined
+}
+
+interface AuditConfig {
+  /** From the end of one audit to the beginning of the next. */
+  everyMs: number
+  /** How far back it compares. */
+  backMs: number
+}
+
+interface SweepConfig {
+  /** From the beginning of one sweep to the beginning of the next; undefined: as often as the budget allows. */
+  everyMs: number | undefined
+  /** How far back a sweep reads; 0 of a feed that cannot be asked by time: it reads all of it. */
+  backMs: number
+}
+
+/** The events of an identifier group. */
+export interface EventsFeedConfig extends WatchedEvents {
+  type: 'events'
+  identifierGroup: number
+}
+
+/** All events that the account's tenant watches for. */
+export interface TenantEventsFeedConfig extends WatchedEvents {
+  type: 'tenant_events'
+}
+
+/** The events of one identifier. */
+export interface IdentifierEventsFeedConfig extends WatchedEvents {
+  type: 'identifier_events'
+  identifier: number
+}
+
+interface WatchedEvents extends FeedCommon {
+  everyMs: undefined
+  filters: FeedFilters
+}
+
+/** As the service takes them. A severity string means "this or higher", an array exactly these. */
+export interface FeedFilters {
+  severity?: KnownSeverity | KnownSeverity[]
+  type?: string[]
+  tags?: string[]
+  is_ignored?: boolean
+  is_remediated?: boolean
+}
+
+/** The leaked credentials of an identifier. */
+export interface CredentialsFeedConfig extends LeakedCredentials {
+  type: 'credentials'
+  identifier: number
+}
+
+/** The leaked credentials of all identifiers of the account's tenant. */
+export interface TenantCredentialsFeedConfig extends LeakedCredentials {
+  type: 'tenant_credentials'
+}
+
+interface LeakedCredentials extends FeedCommon {
+  everyMs: number
+  /** Of all its credentials: the API gives them none. */
+  severity: string
+  /** undefined: every source of a pair counts as another credential. */
+  dedupe: PairDedupe | undefined
+}
+
+/** What a search for leaked credentials finds; every page costs quota, unless the account has ASTP. */
+export interface CredentialSearchFeedConfig extends LeakedCredentials {
+  type: 'credential_search'
+  query: CredentialQuery
+  /** The feed stops before fewer searches of the month remain; 0: it may use them all. */
+  quotaReserve: number
+}
+
+/** What a global search for events finds; every page costs quota. */
+export interface EventSearchFeedConfig extends FeedCommon {
+  type: 'event_search'
+  everyMs: number
+  query: EventSearchQuery
+  filters: EventSearchFilters
+  /** As of a credential search. */
+  quotaReserve: number
+}
+
+export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
+
+/** Kinds with a secret in them are left out: a secret does not belong in a configuration file. */
+export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
+
+/** What the legacy search finds, deprecated by the service; every page costs quota. */
+export interface LegacySearchFeedConfig extends FeedCommon {
+  type: 'legacy_search'
+  everyMs: number
+  /** Lucene query syntax. */
+  query: string
+  filters: LegacyFilters
+  quotaReserve: number
+}
+
+export type LegacyFilters = Pick<
+  LegacySearchParameters,
+  | 'types'
+  | 'experimental_types'
+  | 'risks'
+  | 'tags'
+  | 'tags_query_operator'
+  | 'event_action'
+  | 'use_global_policies'
+  | 'has_modified_risk_score'
+  | 'has_notes'
+>
+
+/** Threat-flow reports, by the requests that have them made. */
+export interface ReportsFeedConfig extends FeedCommon {
+  type: 'reports'
+  everyMs: number
+  requests: string[]
+  severity: string
+  /** How long a report may be in the making before that is told. */
+  timeoutMs: number
+}
+
+/** How a credential that another source shows is recognised. */
+export interface PairDedupe {
+  by: PairPart[]
+  /** How long a pair is remembered. */
+  forMs: number
+  /** Whether who had the pair gets it again from another source. */
+  isSentAgain: boolean
+}
+
+type PairPart = 'identity' | 'secret' | 'domain'
+
+/** A search for a secret is none of them: a secret does not belong in a configuration file. */
+export type CredentialQuery =
+  | { type: 'domain' | 'auth_domain'; fqdn: string }
+  | { type: 'email'; email: string }
+  | { type: 'keyword'; keyword: string }
+
+/** The keys that all types of feeds have, or several. */
+
+/** A feed as one entry of the file says it: its name is its key, its account may be left open. */
+export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & {
+  account: string | undefined
+}
+
+/** `audit`: off unless it is asked for, since it reads again what was read already. */
+const audit = section(
+  {
+    every: duration('From the end of one audit to the beginning of the next.', '1m').prefault(
+      '24h',
+    ),
+    back: duration('How far back it compares.', '1h').prefault('7d'),
+  },
+  { describe: 'Compares what the service shows with the ledger, on spare requests.' },
+).transform((file): AuditConfig => ({ everyMs: file.every, backMs: file.back }))
+
+/** The keys of every feed but for `tier`. */
+export const commonKeys = {
+  account: name('Account that reads it. May be left out where there is only one.').optional(),
+  audit: orFalse(audit, '{every: 24h, back: 7d}', false),
+  lag_objective: duration(
+    'How far behind it may fall. Default: the larger of 5m and 3 × the interval that the limit allows, or every.',
+  ).optional(),
+  start: duration('How far back the very first poll begins.').prefault('24h'),
+  backlog: word(
+    ['summarise', 'send'],
+    'What the first poll finds: one summary for people, or every event by itself.',
+  ).prefault('summarise'),
+  labels: z
+    .record(
+      z.string(),
+      text('Value.'),
+      wrongKind('a section', 'write names and texts, such as {team: brand}'),
+    )
+    .meta({ description: 'Names and texts that matchers can use.' })
+    .prefault({}),
+}
+
+/** Of feeds whose every poll costs a search of the month's quota. */
+export const quotaReserveKey = wholeNumber({
+  describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
+  min: 0,
+}).prefault(0)
+
+/** `tier`, with the default of the type of feed. */
+export function tierKey(usual: Tier): z.ZodType<Tier> {
+  return word(['search', 'basic'], 'The limit that its pages count against.').prefault(usual)
+}
+
+type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
+type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'sweep' | 'everyMs'>
+
+/** Of a feed that is read by rate: `every` and `lag_objective` bound its interval where they fit the budget. */
+export function ruledOf(
+  file: CommonFile & { every?: number | undefined },
+): CommonParts & { everyMs: undefined } {
+  const stated = [file.every, file.lag_objective].filter((ms) => ms !== undefined)
+  return {
+    ...partsOf(file),
+    everyMs: undefined,
+    longestMs: stated.length > 0 ? Math.min(...stated) : undefined,
+    lagObjectiveMs: file.lag_objective,
+  }
+}
+
+/** Of a feed that keeps its interval. */
+export function commonOf(file: CommonFile & { every: number }): CommonParts & { everyMs: number } {
+  return {
+    ...partsOf(file),
+    everyMs: file.every,
+    longestMs: undefined,
+    lagObjectiveMs: file.lag_objective,
+  }
+}
+
+function partsOf(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
+  return {
+    account: file.account,
+    startMs: file.start,
+    backlog: file.backlog,
+    tier: file.tier,
+    labels: file.labels,
+    audit: file.audit,
+  }
+}
+
+export const labelNames: Rule = (feed) =>
+  (isSection(feed['labels']) ? Object.keys(feed['labels']) : [])
+    .filter((label) => !isName(label))
+    .map((label) => ({
+      path: ['labels', label],
+      problem: 'not a usable name',
+      remedy: nameRemedy,
+    }))
+
+const sweepEvery = 'From the beginning of one sweep to the beginning of the next.'
+
+/**
+ * `sweep` of a feed that can be asked by time; `every` is the default of its type. Without one the budget
+ * of the tier decides (rescan.ts).
+ */
+export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> {
+  const interval = duration(
+    every === undefined ? `${sweepEvery} Default: as often as the rate limit allows.` : sweepEvery,
+    '10s',
+  )
+  const sweep = section(
+    {
+      every: every === undefined ? interval.optional() : interval.prefault(every),
+      // 1h: the least by which a new walk overlaps the one before it (ledger rules, Walks)
+      back: duration('How far back it reads.', '1h').prefault('7d'),
+      ...laterKeys({ by: 'a sweep goes by when an event was created' }),
+    },
+    { describe: 'Reads a trailing window again, for what arrived late. false: never.' },
+  ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: file.back }))
+  return orFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
+}
+
+/** `sweep` of a feed that cannot be asked by time. */
+export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
+  const sweep = section(
+    {
+      every: duration(sweepEvery, '10s').prefault(every),
+      ...foreignKeys({
+        back: 'remove the line: the service takes no times for this feed, so a sweep reads all of it',
+      }),
+    },
+    { describe: 'Reads the whole feed again, for what arrived late. false: never.' },
+  ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: 0 }))
+  return orFalse(sweep, '{every: 24h}')
+}
+
+/** A section, by default with its defaults; `false` in its place switches off what it sets. */
+export function orFalse<Output>(
+  content: z.ZodType<Output>,
+  example: string,
+  usual: object | false = {},
+): z.ZodType<Output | undefined> {
+  const remedy = `write its keys, such as ${example}, or false for none`
+  const { $schema: _draft, ...written } = z.toJSONSchema(content, {
+    io: 'input',
+    target: 'draft-07',
+  })
+  // One schema, not a union: that would say of a mistake inside only that neither fits.
+  return z
+    .unknown()
+    .meta({ anyOf: [{ const: false }, written] })
+    .transform((input, context): Output | undefined => {
+      if (input === false || input === 'false') return undefined
+      if (!isSection(input)) {
+        const problem = wrongKind('a section or false', remedy).error({ input })
+        context.addIssue({ code: 'custom', message: problem })
+        return z.NEVER
+      }
+      const parsed = content.safeParse(input)
+      for (const { path, message } of parsed.error?.issues ?? []) {
+        context.addIssue({ code: 'custom', path, message })
+      }
+      return parsed.data
+    })
+    .prefault(usual)
+}

@@ -1,0 +1,24 @@
+import { credentialSearchFeed } from './credential-search.ts'
+import { credentialsFeed, tenantCredentialsFeed } from './credentials.ts'
+import { eventSearchFeed, eventsFeed } from './events.ts'
+import type { FeedType, PolledFeed } from './feed-type.ts'
+import { legacySearchFeed } from './legacy-search.ts'
+import { reportsFeed } from './reports.ts'
+
+const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
+  events: eventsFeed,
+  tenant_events: eventsFeed,
+  identifier_events: eventsFeed,
+  credentials: credentialsFeed,
+  tenant_credentials: tenantCredentialsFeed,
+  credential_search: credentialSearchFeed,
+  event_search: eventSearchFeed,
+  legacy_search: legacySearchFeed,
+  reports: reportsFeed,
+}
+
+/** The way in which this feed is read. */
+export function typeOf(feed: Pick<PolledFeed, 'type'>): FeedType<PolledFeed> {
+  // each row takes the feeds of its own type, and no other is handed to it
+  return types[feed.type] as unknown as FeedType<PolledFeed>
+}

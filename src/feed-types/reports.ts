@@ -1,0 +1,241 @@
+/**
+ * Reports that are being made: each request is asked about until it ends or its time is over, ever more
+ * seldom, and what became of it is one event. What is known of each request stands in the walk's notes.
+ */
+import type { ThreatEvent } from '../event.ts'
+import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
+import type { Walk } from '../store/feed-state.ts'
+import { ServiceError } from '../upstream/error.ts'
+import type { WireSearchPage } from '../upstream/resources/page.ts'
+import type { ReportsFeedConfig } from './config.ts'
+import type { FeedPage, FeedRequest, FeedType, Polled } from './feed-type.ts'
+import {
+  createFieldReader,
+  type FieldReader,
+  idIn,
+  type Members,
+  type UnreadField,
+} from './field-reader.ts'
+
+type ReportsFeed = Polled<ReportsFeedConfig>
+
+/** What a request came to. */
+export interface ReportEnd {
+  requestId: string
+  outcome: 'completed' | 'failed' | 'refused' | 'overdue'
+  /** As the service has it; null: there is none. */
+  report: unknown
+}
+
+export const reportsFeed: FeedType<ReportsFeed> = {
+  pageSizes: [1],
+  asked: () => [], // requests come and go: what is known of the others stays
+  body: (_feed, _span, size) => ({ size }),
+  fetch: askAll,
+  parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportEnd, feed.severity) }),
+  keptOfMalformed: maskSecrets,
+  unordered: {
+    note: noteProgress,
+    endsWhenKnown: () => false,
+    following: ({ walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
+  },
+}
+
+/** Of a request that is being asked about. */
+interface Progress {
+  sinceMs: number
+  asked: number
+  nextMs: number
+  /** Its end was taken in, or nobody asks any more. */
+  isOver: boolean
+  /** Looks in a row at which the service did not know it. */
+  unknown?: number
+  /** When that it is overdue was told; it is asked about all the same. */
+  overdueMs?: number
+}
+type Notes = Record<string, Progress>
+
+/** Nobody waits longer for the next look than so many times the first wait. */
+const slowest = 20
+/** A request that the service does not know yet may be known at the next look. */
+const looksUntilRefused = 3
+/** So many time-outs later an overdue report is given up. */
+const lastTimeout = 24
+
+async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
+  const { nowMs, walk } = request
+  const asked: Notes = {}
+  const items: ReportEnd[] = []
+  let hasAnswer = false
+  let failure: ServiceError | undefined
+  for (const requestId of feed.requests) {
+    const known = progressOf(walk, requestId) ?? startedAt(nowMs)
+    if (known.isOver || known.nextMs > nowMs) continue
+    const state = await stateOf(feed, request, requestId)
+    if (!(state instanceof ServiceError)) hasAnswer = true
+    else if (isOfService(state)) failure ??= state
+    if (failure && isOfAll(failure)) break
+    const step = nextProgress(feed, known, { requestId, state, nowMs })
+    asked[requestId] = step.progress
+    if (step.end) items.push(step.end)
+  }
+  if (failure && !hasAnswer) throw failure // what was answered is taken in, whatever else failed
+  const page = { items, next: null, asked, requests: feed.requests }
+  return { page, requestedAtMs: nowMs }
+}
+
+/** Of requests that are no longer listed nothing is kept: a report that comes twice is known by its uid. */
+function noteProgress({ notes }: Walk, page: WireSearchPage): Record<string, unknown> {
+  const listed = new Set(page['requests'] as string[])
+  const all = { ...notes, ...(page['asked'] as Notes) }
+  return Object.fromEntries(Object.entries(all).filter(([id]) => listed.has(id)))
+}
+
+/** Trouble of the service, or with the key; not with one request. */
+function isOfService(error: ServiceError): boolean {
+  return isOfAll(error) || error.reason === 'unavailable' || error.reason === 'timeout'
+}
+
+/** Another request would fare no better: a 429, a refused key, a stop. */
+function isOfAll({ reason, status }: ServiceError): boolean {
+  return reason === 'rate_limited' || (reason === 'auth' && status !== 403)
+}
+
+type RequestState = ReportEnd | 'processing' | 'unknown' | ServiceError
+
+/** A completed report that is not there yet counts as one in the making. */
+async function stateOf(
+  feed: ReportsFeed,
+  { client, turn, signal }: FeedRequest,
+  requestId: string,
+): Promise<RequestState> {
+  try {
+    const asked = { requestId, turn, tier: feed.tier, signal }
+    const { status, report } = await client.getReportRequest(asked)
+    if (status === 'completed' && isThere(report)) {
+      return { requestId, outcome: 'completed', report }
+    }
+    if (status === 'processing' || status === 'completed') return 'processing'
+    return { requestId, outcome: 'failed', report: null }
+  } catch (error) {
+    if (!(error instanceof ServiceError) || signal.aborted) throw error
+    return error.reason === 'rejected' ? 'unknown' : error
+  }
+}
+
+function isThere(report: unknown): boolean {
+  if (typeof report !== 'object' || report === null) return Boolean(report)
+  return Object.keys(report).length > 0
+}
+
+function nextProgress(
+  feed: ReportsFeed,
+  known: Progress,
+  { requestId, state, nowMs }: { requestId: string; state: RequestState; nowMs: number },
+): { progress: Progress; end: ReportEnd | undefined } {
+  const asked = known.asked + 1
+  const waitMs = feed.everyMs * Math.min(slowest, 1.5 ** known.asked)
+  const unknown = state === 'unknown' ? (known.unknown ?? 0) + 1 : 0
+  const progress = { ...known, asked, unknown, nextMs: nowMs + Math.floor(waitMs) }
+  if (typeof state === 'object' && 'outcome' in state) {
+    return { progress: { ...progress, isOver: true }, end: state }
+  }
+  if (unknown >= looksUntilRefused) {
+    const end: ReportEnd = { requestId, outcome: 'refused', report: null }
+    return { progress: { ...progress, isOver: true }, end }
+  }
+  if (known.overdueMs !== undefined) {
+    const isOver = nowMs - known.overdueMs >= lastTimeout * feed.timeoutMs
+    return { progress: { ...progress, isOver }, end: undefined }
+  }
+  if (nowMs - known.sinceMs < feed.timeoutMs) return { progress, end: undefined }
+  const end: ReportEnd = { requestId, outcome: 'overdue', report: null }
+  return { progress: { ...progress, overdueMs: nowMs }, end }
+}
+
+function progressOf({ notes }: Walk, requestId: string): Progress | undefined {
+  return (notes as Notes | undefined)?.[requestId]
+}
+
+function startedAt(nowMs: number): Progress {
+  return { sinceMs: nowMs, asked: 0, nextMs: nowMs, isOver: false }
+}
+
+/** What is kept of a report: the whole of it stands in the service. Code units, or how many. */
+const limits = {
+  title: 300,
+  text: 4000,
+  highlights: 10,
+  highlight: 500,
+  related: 50,
+  uid: 512,
+  tags: 100,
+  tag: 200,
+}
+
+/**
+ * A report as an event of the type `threat_flow_report`; one that failed or is overdue as one too. Its
+ * fields stand in the highlights, where `messages/describe-report.ts` reads them by these names. Never
+ * throws: a report without a readable id goes by its request's, and what else cannot be read is named.
+ */
+export function parseReport(
+  { requestId, outcome, report }: ReportEnd,
+  severity: string,
+): ThreatEvent {
+  const reader = createFieldReader()
+  const isThere = outcome === 'completed' && report !== null
+  const members = isThere ? reader.members('report', report) : {}
+  const id = idIn(members['id'])
+  if (isThere && id === null) reader.note('id')
+  const tags = reader.texts('tags', members['tags'], limits.tags)
+  const said = isThere ? textsOf(members, reader) : { outcome: [outcome] }
+  return {
+    uid: id === null ? `threat_flow/request/${requestId}/${outcome}` : `threat_flow/report/${id}`,
+    kind: 'report',
+    type: 'threat_flow_report',
+    source: 'threat_flow',
+    severity,
+    originalSeverity: null,
+    createdAtMs: null, // never below the floor: it was asked for by name
+    matchedAtMs: null,
+    ignoredAtMs: null,
+    remediatedAtMs: null,
+    url: null,
+    tags: tags.map((tag) => masked(tag, limits.tag, maskTag)),
+    notes: null,
+    identifiers: [],
+    highlights: fieldsOf({ ...said, request: [requestId] }),
+    ...reader.unread(),
+  }
+}
+
+function textsOf(report: Members, reader: FieldReader): Record<string, string[]> {
+  const text = (field: UnreadField, most: number): string[] =>
+    texts(field, 1).map((one) => masked(one, most))
+  const texts = (field: UnreadField, most: number): string[] =>
+    reader.texts(field, report[field], most).filter((one) => one !== '')
+  const summary = text('summary', limits.text)
+  return {
+    title: text('title', limits.title),
+    subtitle: text('subtitle', limits.title),
+    summary,
+    highlights: texts('highlights', limits.highlights).map((one) => masked(one, limits.highlight)),
+    related_activity_uids: texts('related_activity_uids', limits.related).map((uid) =>
+      cut(uid, limits.uid),
+    ),
+    content: summary.length > 0 ? [] : text('content', limits.text),
+    created_at: text('created_at', 40),
+    format_type: text('format_type', 100),
+    intel_type: text('intel_type', 100),
+    reading_time: text('reading_time', 100),
+  }
+}
+
+function fieldsOf(fields: Record<string, string[]>): Record<string, string[]> {
+  return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
+}
+
+/** Looks for secrets no further than what may be shown of it, lest a long text hold the daemon up. */
+function masked(text: string, most: number, mask: (text: string) => string = maskText): string {
+  return cut(mask(cut(text, 4 * most)), most)
+}

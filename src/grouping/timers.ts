@@ -1,0 +1,149 @@
+/** The timers of collections, kept in Redis: a restart or a reload changes none of them. */
+import { type Book, parseRef } from '../store/account-ledger.ts'
+import type { Gathering, GatheringAbout } from '../store/pending-items.ts'
+
+/** A collection whose time has come, in this replica's hands for `leaseMs`. */
+export interface Turn {
+  book: Book
+  timer: string
+  id: string
+  sink: string
+  kind: Gathering['kind']
+  about: GatheringAbout
+  /** How many turns it had; part of the message's id. */
+  sequence: number
+  dueAtMs: number
+  claimedUntilMs: number
+  openedAtMs: number
+  fence: Fence
+  /** The message of several collections, of which this one leads, that a crash cut off. */
+  stormId: string | undefined
+  /** Of digests: where the window begins, and what was noted at the end of the last. */
+  fromMs: number | undefined
+  note: string | undefined
+}
+
+/** A collection as it was when it was read: who finds another one is too late for what he was about. */
+export interface Fence {
+  /** When it was opened, as it is stored; false: it is not open. */
+  opened: string | false
+  seq: number
+}
+
+/** A replica that dies in the middle of a turn delays it no longer than this. */
+const leaseMs = 30_000
+
+/** Timers that are due, longest-waiting first. */
+export function dueTimers(
+  book: Book,
+  { nowMs, offset = 0, count }: { nowMs: number; offset?: number; count: number },
+): Promise<string[]> {
+  return book.redis.zrangebyscore(book.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
+}
+
+interface StoredTurn {
+  due: number
+  kind?: Gathering['kind']
+  about?: string
+  seq: number
+  opened?: number
+  from?: number
+  note?: string
+  storm?: string
+}
+
+/** undefined: not due any more, or another replica's. */
+export async function claimTurn(
+  book: Book,
+  timer: string,
+  nowMs: number,
+): Promise<Turn | undefined> {
+  const answer = String(await book.run('claim-timer', timer, nowMs, leaseMs))
+  const ref = parseRef(timer)
+  if (answer === '' || ref.kind !== 'gathering') return undefined
+  const stored = JSON.parse(answer) as StoredTurn
+  if (stored.kind === undefined || stored.about === undefined) {
+    await book.redis.zrem(book.key('timers'), timer) // nothing was ever collected under it
+    return undefined
+  }
+  return {
+    book,
+    timer,
+    id: ref.id,
+    sink: ref.sink,
+    kind: stored.kind,
+    about: JSON.parse(stored.about) as GatheringAbout,
+    sequence: stored.seq,
+    dueAtMs: stored.due,
+    claimedUntilMs: nowMs + leaseMs,
+    openedAtMs: stored.opened ?? stored.due,
+    fence: { opened: stored.opened === undefined ? false : String(stored.opened), seq: stored.seq },
+    stormId: stored.storm,
+    fromMs: stored.from,
+    note: stored.note,
+  }
+}
+
+export async function readFence(book: Book, id: string): Promise<Fence> {
+  const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
+  return { opened: opened ?? false, seq: Number(seq ?? 0) }
+}
+
+/** A collection's turn as it would be if it came at `nowMs`; nobody has it in hand. */
+export async function peekTurn(
+  book: Book,
+  { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
+): Promise<Turn> {
+  const name = book.key('gather', id)
+  const [about, seq, opened, from, note] = await book.redis.hmget(
+    name,
+    'about',
+    'seq',
+    'opened',
+    'from',
+    'note',
+  )
+  const empty: GatheringAbout = { destination: '', route: null, labels: {}, feed: null }
+  return {
+    book,
+    timer: `c:${id}:${sink}`,
+    id,
+    sink,
+    kind: 'digest',
+    about: about ? (JSON.parse(about) as GatheringAbout) : empty,
+    sequence: Number(seq ?? 0),
+    dueAtMs: nowMs,
+    claimedUntilMs: 0,
+    openedAtMs: opened ? Number(opened) : nowMs,
+    fence: { opened: opened ?? false, seq: Number(seq ?? 0) },
+    stormId: undefined,
+    fromMs: from ? Number(from) : undefined,
+    note: note ?? undefined,
+  }
+}
+
+/** Puts turns off; what is collected meanwhile goes with them. */
+export async function postpone(book: Book, timers: readonly string[], atMs: number): Promise<void> {
+  await book.run('postpone-timers', atMs, ...timers)
+}
+
+/** Makes everything due that the end of a mute is awaited for. */
+export async function wakeHeld(book: Book, nowMs: number): Promise<void> {
+  await book.run('wake-held', nowMs)
+}
+
+/** References of a collection's members, oldest first. */
+export function membersOf({ book, id }: Pick<Turn, 'book' | 'id'>): Promise<string[]> {
+  return book.redis.zrange(book.key('collect', id), '0', '-1')
+}
+
+/** How many wait in a collection. */
+export function countMembers(book: Book, id: string): Promise<number> {
+  return book.redis.zcard(book.key('collect', id))
+}
+
+/** When a collection's turn comes, ms; undefined where no timer is set. */
+export async function timerOf(book: Book, id: string, sink: string): Promise<number | undefined> {
+  const score = await book.redis.zscore(book.key('timers'), `c:${id}:${sink}`)
+  return score === null ? undefined : Number(score)
+}

@@ -1,0 +1,64 @@
+/**
+ * The base of every error that is not a bug. `code` is stable and documented; `reason` words are
+ * closed unions of the subclasses and label the metrics. No secret and no URL goes into a message.
+ */
+export abstract class TocsinError extends Error {
+  abstract override readonly name: string
+  abstract readonly code: string
+}
+
+/** What is said about an unknown thrown value, without its stack. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The candidate that `word` was most likely meant to be; undefined where none is close, or within `most` letters. */
+export function nearest(
+  word: string,
+  candidates: Iterable<string>,
+  most = Infinity,
+): string | undefined {
+  let best: { candidate: string; distance: number } | undefined
+  for (const candidate of candidates) {
+    const distance = editDistance(word, candidate)
+    const limit = Math.min(most, allowedDistance(Math.max(word.length, candidate.length)))
+    if (distance <= limit && distance < (best?.distance ?? Infinity)) best = { candidate, distance }
+  }
+  return best?.candidate
+}
+
+/** Two swapped letters count as two; in a word of three they would be another word. */
+function allowedDistance(length: number): number {
+  return length < 4 ? 1 : Math.max(2, Math.floor(length / 3))
+}
+
+/** `did you mean "every"?`, or the list of what there is. */
+export function suggestion(word: string, candidates: readonly string[], known: string): string {
+  const meant = nearest(word, candidates)
+  return meant === undefined ? `${known}: ${firstOf(candidates)}` : `did you mean "${meant}"?`
+}
+
+/** What a list for people may hold; of a configuration with a thousand accounts nobody reads all. */
+const mostListed = 100
+
+/** `a, b, c`, or the first of many and how many more there are. */
+export function firstOf(words: readonly string[]): string {
+  const more = words.length - mostListed
+  if (more <= 0) return words.join(', ')
+  return `${words.slice(0, mostListed).join(', ')} and ${more} more`
+}
+
+/** Levenshtein's distance, one row at a time. Words of a configuration are short. */
+function editDistance(left: string, right: string): number {
+  if (Math.abs(left.length - right.length) > 20) return Infinity
+  let row = Array.from({ length: right.length + 1 }, (_, index) => index)
+  for (const [i, letter] of left.split('').entries()) {
+    const next = [i + 1]
+    for (const [j, other] of right.split('').entries()) {
+      const replaced = (row[j] ?? 0) + (letter === other ? 0 : 1)
+      next.push(Math.min(replaced, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
+}

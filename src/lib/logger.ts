@@ -1,0 +1,237 @@
+import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
+import { type Clock, systemClock } from './clock.ts'
+
+export interface Logger extends PinoLogger {
+  /** For lines that an outage repeats by feed, event or account: one line per cause and minute. */
+  repeated: RepeatedLines
+}
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+/** Field names whose values never reach a log line, however deep they stand. */
+export const redactedFields = [
+  'api_key',
+  'apiKey',
+  'authorization',
+  'Authorization',
+  'cookie',
+  'Cookie',
+  'set-cookie',
+  'credential',
+  'hash',
+  'pass',
+  'password',
+  'proxy',
+  'secret',
+  'secrets',
+  'smtp',
+  'token',
+  'url',
+  'value',
+] as const
+
+const redacted = new Set<PropertyKey>(redactedFields)
+
+const censored = '<secret>'
+
+/** Deeper values are left out: no line of ours needs them, and a cycle ends. */
+const maxDepth = 6
+
+interface LoggerOptions {
+  level?: LogLevel
+  /** Human-readable lines instead of JSON; see `prettyLines`. */
+  pretty?: ((line: string) => string) | undefined
+  destination?: DestinationStream
+  /** Counts the minutes of repeated lines. */
+  clock?: Pick<Clock, 'monotonic'>
+}
+
+/** One JSON line per event of note: a static message, ids as fields, times in ISO 8601 UTC. */
+export function createLogger({
+  level = 'info',
+  pretty = (line) => line,
+  destination,
+  clock = systemClock,
+}: LoggerOptions = {}): Logger {
+  const options = {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+    redact: { paths: [...redactedFields.map((field) => `["${field}"]`), '*'], censor },
+    serializers: { err: describeError },
+  }
+  const target = destination ?? pino.destination(1)
+  const lines = pino(options, { write: (line) => target.write(escaped(pretty(line), unseen)) })
+  const repeated = createRepeatedLines((named, fields, words) => lines[named](fields, words), clock)
+  return Object.assign(lines, { repeated })
+}
+
+/** For terminals. `colorize`: off where NO_COLOR asks for it. */
+export async function prettyLines(colorize = true): Promise<(line: string) => string> {
+  const { prettyFactory } = await import('pino-pretty')
+  return prettyFactory({ colorize })
+}
+
+/** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */
+const unseen = /[\u007F-\u009F\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
+
+/** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
+function censor(value: unknown, [field]: PropertyKey[]): unknown {
+  return field !== undefined && redacted.has(field) ? censored : withoutSecrets(value, 1)
+}
+
+/** A copy as it may be written: redacted fields censored, errors only as far as they are described. */
+function withoutSecrets(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (depth > maxDepth) return '<deeper>'
+  if (value instanceof Error) return describeError(value)
+  if (Array.isArray(value)) return value.map((member) => withoutSecrets(member, depth + 1))
+  if ('toJSON' in value && typeof value.toJSON === 'function') {
+    return withoutSecrets(value.toJSON(), depth + 1)
+  }
+  return Object.fromEntries(
+    Object.entries(value).map(([field, member]) => [
+      field,
+      redacted.has(field) ? censored : withoutSecrets(member, depth + 1),
+    ]),
+  )
+}
+
+/** What a log line says of an error: name, code, reason, message; the stack only for bugs of ours. */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const known = error as Error & { code?: unknown; reason?: unknown; retryAfterMs?: unknown }
+  const described: Record<string, unknown> = { name: error.name, message: error.message }
+  if (known.code !== undefined) described['code'] = known.code
+  if (known.reason !== undefined) described['reason'] = known.reason
+  if (known.retryAfterMs !== undefined) described['retryAfterMs'] = known.retryAfterMs
+  if (known.reason === undefined) described['stack'] = error.stack
+  if (error.cause instanceof Error) described['cause'] = error.cause.message
+  return described
+}
+
+/**
+ * Log lines that an outage repeats. The first line of a cause is written at once and whole; what the next
+ * minute brings is counted and written as one line. Every call is in exactly one line or one count.
+ */
+
+interface RepeatedLines {
+  warn(fields: object, message: string, about: Repetition): void
+  error(fields: object, message: string, about: Repetition): void
+  /** Writes the counts whose minute is over; forgets causes that stayed quiet for a minute. */
+  writeDue(): void
+  /** Writes every count, whatever its age; for the end of the process. */
+  writeAll(): void
+}
+
+interface Repetition {
+  /** Lines with the same message and cause are one trouble: a reason or a sink, never an error's free text. */
+  cause: string
+  /** The field that lists whom it befell, and this one's name. */
+  list: 'feeds' | 'events' | 'accounts' | 'records' | 'hosts'
+  name: string
+}
+
+interface Cause {
+  level: 'warn' | 'error'
+  message: string
+  about: Repetition
+  /** When its last line was written, monotonic ms. */
+  writtenMs: number
+  count: number
+  names: Set<string>
+  /** The last one of each message, in the order in which they last came. */
+  errors: Map<string, unknown>
+}
+
+/** How long the lines of a cause are counted before they are written. */
+const minuteMs = 60_000
+
+/** So many names are listed; the others are counted. */
+const listedNames = 3
+
+/** So many errors with messages of their own are shown: one cause may hide several. */
+const listedErrors = 5
+
+/** Names may come from strangers: so many are told apart. */
+const countedNames = 10_000
+
+type Write = (level: Cause['level'], fields: object, message: string) => void
+
+function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'>): RepeatedLines {
+  const causes = new Map<string, Cause>()
+
+  function say(level: Cause['level'], fields: object, message: string, about: Repetition): void {
+    writeDue()
+    const key = JSON.stringify([level, message, about.cause])
+    const cause = causes.get(key)
+    if (cause) return count(cause, fields, about.name)
+    const started = { level, message, about, count: 0, names: new Set<string>(), errors: new Map() }
+    causes.set(key, { ...started, writtenMs: clock.monotonic() })
+    write(level, fields, message)
+  }
+
+  function writeDue(): void {
+    const nowMs = clock.monotonic()
+    for (const [key, cause] of causes) {
+      if (nowMs - cause.writtenMs < minuteMs) continue
+      causes.delete(key)
+      if (cause.count === 0) continue
+      writeCount(write, cause)
+      causes.set(key, {
+        ...cause,
+        count: 0,
+        names: new Set(),
+        errors: new Map(),
+        writtenMs: nowMs,
+      })
+    }
+  }
+
+  return {
+    warn: (fields, message, about) => say('warn', fields, message, about),
+    error: (fields, message, about) => say('error', fields, message, about),
+    writeDue,
+    writeAll() {
+      for (const cause of causes.values()) if (cause.count > 0) writeCount(write, cause)
+      causes.clear()
+    },
+  }
+}
+
+function count(cause: Cause, fields: object, name: string): void {
+  cause.count += 1
+  if (cause.names.size < countedNames) cause.names.add(name)
+  if ('err' in fields) keep(cause.errors, fields.err)
+}
+
+/** The last one of each message; of too many, the latest. */
+function keep(errors: Map<string, unknown>, err: unknown): void {
+  const message = err instanceof Error ? err.message : String(err)
+  errors.delete(message)
+  errors.set(message, err)
+  const [oldest = ''] = errors.keys()
+  if (errors.size > listedErrors) errors.delete(oldest)
+}
+
+function writeCount(
+  write: Write,
+  { level, message, about, count: times, names, errors }: Cause,
+): void {
+  const listed = [...names].slice(0, listedNames)
+  const counts = { times, [about.list]: listed, others: names.size - listed.length }
+  const [err, ...others] = [...errors.values()].toReversed()
+  const shown = { ...(err !== undefined && { err }), ...(others.length > 0 && { errors: others }) }
+  write(level, { cause: about.cause, ...counts, ...shown }, `${message} (repeated)`)
+}
+
+/** Whatever `characters` finds, as JSON escapes it. */
+export function escaped(text: string, characters: RegExp): string {
+  return text.replace(characters, (found) =>
+    Array.from({ length: found.length }, (_none, at) => {
+      const unit = found.charCodeAt(at).toString(16)
+      return `\\u${unit.padStart(4, '0')}`
+    }).join(''),
+  )
+}

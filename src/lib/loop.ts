@@ -1,0 +1,101 @@
+import { type Clock, systemClock } from './clock.ts'
+import type { Logger } from './logger.ts'
+
+/** A loop of the process: `tick` in a rhythm, never twice at once, stopped within one tick. */
+export interface Loop {
+  start(): void
+  stop(): Promise<void>
+  /** When the loop started, last ended a tick or last said that it is alive; wall clock ms. */
+  lastProgressMs(): number
+}
+
+export interface LoopOptions {
+  name: string
+  everyMs: number
+  logger: Logger
+  clock?: Clock
+  /**
+   * One pass. A thrown error is logged once and the loop goes on. A pass that may last says
+   * `alive()` now and then, also while it waits for Redis: liveness must not end it for that.
+   */
+  tick: (signal: AbortSignal, alive: () => void) => Promise<void>
+}
+
+export function createLoop({
+  name,
+  everyMs,
+  logger,
+  clock = systemClock,
+  tick,
+}: LoopOptions): Loop {
+  const stopping = new AbortController()
+  let running: Promise<void> | undefined
+  let lastProgressMs = clock.now()
+
+  function alive(): void {
+    lastProgressMs = clock.now()
+  }
+
+  async function run(): Promise<void> {
+    alive()
+    while (!stopping.signal.aborted) {
+      try {
+        await tick(stopping.signal, alive)
+      } catch (error) {
+        if (!stopping.signal.aborted) logger.warn({ loop: name, err: error }, 'loop tick failed')
+      }
+      alive()
+      await clock.sleep(everyMs, stopping.signal)
+    }
+  }
+
+  return {
+    start() {
+      running ??= run()
+    },
+    async stop() {
+      stopping.abort()
+      await running
+    },
+    lastProgressMs: () => lastProgressMs,
+  }
+}
+
+/** What can be told to take no new work and to take it again: a BullMQ worker. */
+interface Pausable {
+  pause(doNotWaitActive?: boolean): Promise<void>
+  resume(): Promise<void>
+}
+
+/** After an error of a worker: one that cannot fetch asks again at once, thousands of times a second. */
+const errorRestMs = 1_000
+
+interface StandStill {
+  /** Takes no new work until then; more calls meanwhile change nothing. */
+  until: (untilMs: number) => Promise<void>
+  /** For a worker's errors: a full or read-only Redis refuses what a connection error never reaches. */
+  afterError: () => void
+}
+
+export function createStandStill(
+  worker: Pausable,
+  stopping: AbortSignal,
+  clock: Clock,
+): StandStill {
+  let isStanding = false
+
+  async function goOn(untilMs: number): Promise<void> {
+    await clock.sleep(untilMs - clock.now(), stopping)
+    isStanding = false
+    if (!stopping.aborted) await worker.resume()
+  }
+
+  async function until(untilMs: number): Promise<void> {
+    if (isStanding || stopping.aborted) return
+    isStanding = true
+    await worker.pause(true)
+    void goOn(untilMs)
+  }
+
+  return { until, afterError: () => void until(clock.now() + errorRestMs) }
+}

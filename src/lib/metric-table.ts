@@ -1,0 +1,566 @@
+/** What a metric of the table is made of. */
+
+/**
+ * Where a label's values come from: names of the configuration; `severity`: the five words, anything
+ * else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
+ */
+export type LabelDomain =
+  | 'feeds'
+  | 'sinks'
+  | 'accounts'
+  | 'routes'
+  | 'severity'
+  | 'code'
+  | 'version'
+  | readonly string[]
+
+export type LabelDomains = Readonly<Record<string, LabelDomain>>
+
+export interface MetricDefinition {
+  kind: 'counter' | 'gauge' | 'histogram'
+  /** `shared`: read from Redis by a loop of the process, left out while Redis does not answer. */
+  scope: 'local' | 'shared'
+  help: string
+  labels: LabelDomains
+  /** No sample before its value is known, because a 0 would say something untrue. */
+  startsUnset?: true
+  /** Upper bounds of a histogram's buckets, seconds. */
+  buckets?: readonly number[]
+  /** How it is told unless `http.metrics` is `detailed`; left out: no otherwise. */
+  brief?: Brief
+}
+
+/**
+ * `omitted`: not at all. `sparse`: a counter begins with its first count, a gauge is shown while it is not 0.
+ * `without`: over all values of these labels.
+ */
+type Brief = 'omitted' | 'sparse' | { readonly without: readonly string[] }
+
+/** The closed lists of words that metrics carry as label values. */
+
+/** The values of a `severity` label; the first five are those of `events/severity.ts`. */
+export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
+
+/** The limits of the service that requests count against. */
+const tiers = ['search', 'basic'] as const
+
+/** The reasons of a `ServiceError`. */
+const pollFailures = [
+  'auth',
+  'rate_limited',
+  'rejected',
+  'invalid',
+  'unavailable',
+  'timeout',
+  'contract',
+] as const
+
+/** The reasons of a `SinkError`, after the one good outcome. */
+const attemptOutcomes = [
+  'delivered',
+  'rate_limited',
+  'unavailable',
+  'timeout',
+  'connection_lost',
+  'rejected',
+  'invalid',
+  'unauthorized',
+  'gone',
+  'recipient_refused',
+  'redirected',
+  'forbidden_address',
+  'misconfigured',
+] as const
+
+/** The values of a `code` label. `none`: no answer came. */
+export const responseCodes = [
+  '200',
+  '400',
+  '401',
+  '403',
+  '404',
+  '422',
+  '429',
+  '500',
+  '502',
+  '503',
+  '504',
+  'none',
+  'other',
+] as const
+
+/** Why an item was settled without a message. */
+const suppressionReasons = [
+  'silence',
+  'inhibition',
+  'mute',
+  'shadow',
+  'ignored',
+  'remediated',
+  'seen_again',
+  'superseded',
+] as const
+
+/** Fields of the service's items, by its names for them, that may be unreadable while the item is taken in. */
+export const unreadableFields = [
+  'auth_domains',
+  'breached_at',
+  'content',
+  'created_at',
+  'domain',
+  'estimated_created_at',
+  'flare_url',
+  'format_type',
+  'hash',
+  'hash_type',
+  'header',
+  'highlights',
+  'id',
+  'identifiers',
+  'identity_name',
+  'ignored_at',
+  'imported_at',
+  'intel_type',
+  'leaked_at',
+  'matched_at',
+  'notes',
+  'pii_tags',
+  'reading_time',
+  'related_activity_uids',
+  'remediated_at',
+  'report',
+  'severity',
+  'source',
+  'subtitle',
+  'summary',
+  'tags',
+  'tenant_metadata',
+  'title',
+  'type',
+] as const
+
+/**
+ * Every metric of its own that Tocsin exports, in one table: README's list, the typed access of
+ * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
+ * written here, or names of the configuration; never a uid, an address or an error text.
+ */
+
+/** From the shortest interval between polls to an hour behind. */
+const latenessBuckets = [60, 600, 3600, 86_400, 604_800]
+const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
+
+/** From one quick webhook to an hour of retries. */
+const deliveryBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
+
+const feed = { feed: 'feeds' } as const
+const sink = { sink: 'sinks' } as const
+const accountAndTier = { account: 'accounts', tier: tiers } as const
+
+export const metricTable = {
+  feed_polls_total: counter('Polls begun.', feed),
+  feed_polls_failed_total: counter(
+    'Polls that failed, by reason.',
+    {
+      ...feed,
+      reason: pollFailures,
+    },
+    'sparse',
+  ),
+  feed_pages_total: counter('Pages taken in.', feed, 'sparse'),
+  feed_empty_pages_total: counter('Pages taken in that held no item.', feed, 'omitted'),
+  feed_cursor_resets_total: counter(
+    'Walks begun anew instead of going on at their cursor.',
+    {
+      ...feed,
+      reason: [
+        'configuration_changed',
+        'cursor_refused',
+        'page_size_changed',
+        'page_too_large',
+        'rewound',
+      ],
+    },
+    'sparse',
+  ),
+  feed_last_success_timestamp_seconds: shared('Last successful poll; 0: never.', feed),
+  feed_last_caught_up_timestamp_seconds: shared(
+    'Last time the feed was read to its end; 0: never.',
+    feed,
+    'omitted',
+  ),
+  feed_newest_event_timestamp_seconds: shared(
+    'Newest creation time of an event taken in; 0: none yet.',
+    feed,
+  ),
+  feed_lag_seconds: shared(
+    'Time since the feed was last read to its end; before that, since it was first polled, or since this instance has known it while it was not. Grows while polls fail.',
+    feed,
+  ),
+  feed_backfill_in_progress: shared('1 while the feed works off older pages.', feed, 'sparse'),
+  feed_sweep_last_completed_timestamp_seconds: shared(
+    'Last time a sweep was read to its end; 0: never.',
+    feed,
+  ),
+  feed_sweep_interval_seconds: gaugeWhenKnown(
+    'From one sweep of the whole window to the next: sweep.every, or what the rate limit allows; only for feeds that sweep.',
+    feed,
+  ),
+  sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
+  match_time_doubted_total: counter(
+    'Times that the filter by match time did not show what it should, or showed what it should not.',
+    feed,
+    'sparse',
+  ),
+  feed_unreadable: shared(
+    '1 while half or more of the last page with items could not be read, though the feed may be caught up.',
+    feed,
+    'sparse',
+  ),
+  quarantine_entries: shared(
+    'Items in the quarantine, by the feed that showed them.',
+    feed,
+    'sparse',
+  ),
+  feed_paused: shared(
+    '1 while the feed is not polled, by reason.',
+    {
+      ...feed,
+      reason: ['operator', 'refused', 'quota'],
+    },
+    'sparse',
+  ),
+  feed_lag_objective_seconds: gauge(
+    'lag_objective, or what follows from the interval that the limit allows the organization.',
+    feed,
+  ),
+  feed_poll_interval_seconds: gauge(
+    'The interval at which the feed was read of late; at first the expected one.',
+    feed,
+  ),
+
+  api_requests_total: counter(
+    'Requests to the service, by status code.',
+    {
+      ...accountAndTier,
+      code: 'code',
+    },
+    'sparse',
+  ),
+  api_budget_wait_seconds_total: counter(
+    'Time that requests waited for the rate limit.',
+    accountAndTier,
+  ),
+  api_budget_utilization_ratio: gauge(
+    "Share of the tier's rate limit that this instance used of late, 0 to 1; the sum over instances is the whole.",
+    accountAndTier,
+  ),
+  api_searches_remaining: sharedWhenKnown('Searches left of the quota, by the last answer.', {
+    account: 'accounts',
+  }),
+  token_refreshes_total: counter(
+    'Renewals of the access token.',
+    {
+      account: 'accounts',
+      result: ['renewed', 'failed'],
+    },
+    'sparse',
+  ),
+  account_paused: shared(
+    '1 while requests of the account are paused, by reason.',
+    {
+      account: 'accounts',
+      reason: ['auth'],
+    },
+    'sparse',
+  ),
+  account_configured: sharedWhenKnown(
+    '1 for an account of the configuration, 0 for one that left it and still has a ledger.',
+    { account: 'accounts' },
+  ),
+  account_items_pending: shared(
+    'Items of the account that are not yet final.',
+    {
+      account: 'accounts',
+    },
+    'sparse',
+  ),
+
+  events_fetched_total: counter(
+    'Items received: new, duplicate, quarantined and baseline ones together.',
+    feed,
+  ),
+  events_new_total: counter(
+    'Events taken in for the first time.',
+    {
+      ...feed,
+      severity: 'severity',
+    },
+    { without: ['severity'] },
+  ),
+  events_new_by_severity_total: counter('Events taken in for the first time, of all feeds.', {
+    severity: 'severity',
+  }),
+  events_duplicate_total: counter(
+    'Items received that this feed had shown before.',
+    feed,
+    'sparse',
+  ),
+  events_quarantined_total: counter(
+    'Items received that could not be read, kept aside.',
+    feed,
+    'sparse',
+  ),
+  events_baseline_total: counter(
+    'Items received that are older than the floor of the feed: marked, not sent.',
+    feed,
+    'sparse',
+  ),
+  events_severity_raised_total: counter(
+    'Known events that came back with a higher severity and were routed again.',
+    feed,
+    'sparse',
+  ),
+  events_unreadable_total: counter(
+    'Items received that could not be read, known ones included: of events_fetched_total.',
+    feed,
+  ),
+  event_fields_unread_total: counterWhenKnown(
+    'Fields of new events that came in a form that could not be read, or only in part.',
+    { ...feed, field: unreadableFields },
+  ),
+  unknown_severity_total: counter(
+    'Events with a severity that this version does not know, treated as critical.',
+    feed,
+    'sparse',
+  ),
+  events_routed_total: counter(
+    'Events that a route took.',
+    {
+      route: 'routes',
+      severity: 'severity',
+    },
+    { without: ['severity'] },
+  ),
+  events_root_only_total: counter('Events that no route but the root took.', {
+    severity: 'severity',
+  }),
+  event_match_to_fetch_seconds: histogram(
+    'From the match at the service to the arrival here.',
+    feed,
+    { buckets: detectionBuckets, brief: { without: ['feed'] } },
+  ),
+  event_lateness_seconds: histogram('How old late events were when a rescan found them.', feed, {
+    buckets: latenessBuckets,
+    brief: { without: ['feed'] },
+  }),
+  event_fetch_to_delivery_seconds: histogram(
+    "From the arrival here to the sink's acceptance.",
+    { ...sink, severity: 'severity' },
+    { buckets: deliveryBuckets, brief: { without: ['sink'] } },
+  ),
+
+  items_created_total: counter('Items created: one event for one destination each.', sink),
+  items_settled_total: counter(
+    'Items that became final, by outcome.',
+    {
+      ...sink,
+      outcome: ['delivered', 'dead', 'suppressed', 'diverted'],
+    },
+    'sparse',
+  ),
+  items_replayed_total: sharedCounter('Dead items sent again on request.', sink, 'sparse'),
+  items_pending: shared(
+    'Items not yet final, by state.',
+    {
+      ...sink,
+      state: ['queued', 'held', 'group', 'digest', 'batch', 'sending', 'retrying'],
+    },
+    'sparse',
+  ),
+  deliveries_total: counter(
+    'Messages that ended, by outcome.',
+    {
+      ...sink,
+      outcome: ['delivered', 'dead', 'split'],
+    },
+    'sparse',
+  ),
+  delivery_attempts_total: counter(
+    'Tries at a delivery, by outcome or reason of the failure.',
+    {
+      ...sink,
+      outcome: attemptOutcomes,
+    },
+    'sparse',
+  ),
+  delivery_repeat_risk_total: counter(
+    'Attempts that may repeat an earlier one whose answer was lost.',
+    sink,
+    'sparse',
+  ),
+  delivery_oldest_due_timestamp_seconds: shared(
+    'When the longest-waiting due item became due; 0: none is due. Held and collected items are not due.',
+    sink,
+    'sparse',
+  ),
+  dead_letters: shared('Dead letters kept for replay.', sink),
+  sink_circuit_state: shared('1 for the state that the circuit is in.', {
+    ...sink,
+    state: ['closed', 'half_open', 'open', 'disabled'],
+  }),
+  sink_fallbacks_total: counter(
+    'Items that went to the fallback of the sink instead of it.',
+    sink,
+    'sparse',
+  ),
+  sink_last_success_timestamp_seconds: shared('Last accepted delivery; 0: never.', sink),
+  sink_paused: shared('1 while an operator pauses the sink.', sink, 'sparse'),
+  canary_interval_seconds: gaugeWhenKnown(
+    'The configured canary.every; only for sinks with a canary.',
+    sink,
+  ),
+  canary_last_delivered_timestamp_seconds: sharedWhenKnown(
+    'Last canary that the sink accepted; only for sinks with a canary.',
+    sink,
+  ),
+  canary_pings_total: counter('Pings of canary.ping, one for each canary that arrived.', {
+    outcome: ['delivered', 'failed'],
+  }),
+  suppressed_total: counter(
+    'Items settled without a message, by reason.',
+    {
+      ...sink,
+      severity: 'severity',
+      reason: suppressionReasons,
+    },
+    'sparse',
+  ),
+  silences_active: shared('Silences in force.', {}),
+  digest_items: shared('Items that wait for the next digest.', sink, 'sparse'),
+  digest_last_sent_timestamp_seconds: sharedWhenKnown(
+    'Last digest that was sent; 0: none yet. Only for sinks with a digest.',
+    sink,
+  ),
+  digest_next_due_timestamp_seconds: sharedWhenKnown(
+    'When the next digest is due; only for sinks with a digest.',
+    sink,
+  ),
+
+  audit_missing: sharedWhenKnown(
+    'Events that the last audit found at the service and not in the ledger; only for feeds that were audited.',
+    feed,
+  ),
+  audit_last_completed_timestamp_seconds: sharedWhenKnown(
+    'When the last audit of the feed ended; only for feeds that were audited.',
+    feed,
+  ),
+  audit_interval_seconds: gaugeWhenKnown(
+    'The configured audit.every; only for feeds that are audited by schedule.',
+    feed,
+  ),
+  audit_unaccounted: shared(
+    'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
+    feed,
+    'sparse',
+  ),
+  ledger_discrepancies: sharedWhenKnown(
+    'Items by which counters and records differ, and items and references that nothing moves, by the last look at the ledger; must be 0.',
+    sink,
+  ),
+  ledger_audit_last_completed_timestamp_seconds: shared(
+    'When the ledger was last looked at as a whole; 0: never.',
+    {},
+  ),
+  retention_kept_bytes: shared(
+    'What records, payloads and the quarantine take, by the last walk; retention.max_bytes bounds it. 0: there was none.',
+    {},
+  ),
+  retention_trimmed_total: counter(
+    'Settled events and quarantined items dropped to make room, by what was kept of them.',
+    {
+      what: ['story', 'payload', 'quarantine'],
+    },
+  ),
+  config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),
+  config_last_reload_success_timestamp_seconds: gauge(
+    'When the configuration was last read without mistake.',
+    {},
+  ),
+  config_generation: gauge(
+    'Number of the active configuration as far as it decides what becomes of events; differs between instances only while they differ.',
+    {},
+  ),
+  config_hash: gauge(
+    'Changes with everything that the running configuration says, sinks, addresses and secrets included.',
+    {},
+  ),
+  build_info: gauge('Always 1; the label tells the version.', { version: 'version' }),
+  redis_up: gauge('1 if Redis answered when it was last asked, some seconds ago.', {}),
+  state_age_seconds: gauge(
+    'How old the values are that were read from Redis; before the first reading: since the start.',
+    {},
+  ),
+  redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
+  redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
+  ledger_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
+} as const satisfies Record<string, MetricDefinition>
+
+export type MetricTable = typeof metricTable
+
+/** Full names of all metrics of the table, as a scrape shows them. */
+export function metricNames(): string[] {
+  return Object.keys(metricTable).map((name) => `tocsin_${name}`)
+}
+
+/** HELP as exported: what it is, and how to aggregate it over instances. */
+export function helpOf(definition: MetricDefinition): string {
+  return `${definition.help} ${aggregationOf(definition)}`
+}
+
+function aggregationOf({ kind, scope }: MetricDefinition): string {
+  if (scope === 'shared') return 'Shared by all instances (max).'
+  return kind === 'gauge' ? 'Local to this instance.' : 'Local to this instance (sum).'
+}
+
+function counter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'counter', scope: 'local', help, labels, ...told(brief) } as const
+}
+
+/** A counter with so many labels that a series begins with its first count. */
+function counterWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'counter', scope: 'local', help, labels, startsUnset: true } as const
+}
+
+function gauge<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'local', help, labels } as const
+}
+
+/** A gauge that has no sample until somebody sets it. */
+function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'local', help, labels, startsUnset: true } as const
+}
+
+/** Counted in Redis, because a command of another process counts it. */
+function sharedCounter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'counter', scope: 'shared', help, labels, ...told(brief) } as const
+}
+
+function shared<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
+  return { kind: 'gauge', scope: 'shared', help, labels, ...told(brief) } as const
+}
+
+function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
+  return { kind: 'gauge', scope: 'shared', help, labels, startsUnset: true } as const
+}
+
+function histogram<const L extends LabelDomains>(
+  help: string,
+  labels: L,
+  { buckets, brief }: { buckets: readonly number[]; brief: Brief },
+) {
+  return { kind: 'histogram', scope: 'local', help, labels, buckets, brief } as const
+}
+
+function told(brief: Brief | undefined): { brief?: Brief } {
+  return brief === undefined ? {} : { brief }
+}

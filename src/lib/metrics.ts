@@ -1,0 +1,377 @@
+/**
+ * The metrics of one running Tocsin: typed access to every metric of the table, and the text of a
+ * scrape. A scrape only prints: what is read from Redis was read before. Nothing is kept in
+ * prom-client's global registry.
+ */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { type Clock, systemClock } from './clock.ts'
+import {
+  helpOf,
+  type LabelDomain,
+  type LabelDomains,
+  type MetricDefinition,
+  metricTable,
+  type MetricTable,
+  responseCodes,
+  severityWords,
+} from './metric-table.ts'
+
+/** Every local metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
+export type Metrics = MetricsOf<'local'> & {
+  /**
+   * Makes every label set that can be named beforehand appear with 0. Before counting, and again when
+   * the names change: what counts already goes on, the series of names that are gone disappear.
+   */
+  startAtZero(names: KnownNames): void
+  /**
+   * Begins a new state of what is read from Redis: every label set that can be named has 0, and each
+   * feed lags since its name was first handed in. Scrapes show the state before until this one is published.
+   */
+  beginState(): StateMetrics
+  /** Prometheus text format. While Redis is away, what was read from it is left out. */
+  render(isRedisUp?: boolean): Promise<{ contentType: string; body: string }>
+}
+
+/** The shared metrics of the table, as one reading of Redis finds them. */
+export type StateMetrics = MetricsOf<'shared'> & {
+  /** `atMs`: when the reading began. */
+  publish(atMs: number): void
+}
+
+export interface CounterMetric<Labels> {
+  inc(...labelsAndBy: [...LabelArgument<Labels>, by?: number]): void
+}
+
+export interface GaugeMetric<Labels> {
+  set(...labelsAndValue: [...LabelArgument<Labels>, value: number]): void
+}
+
+export interface HistogramMetric<Labels> {
+  observe(...labelsAndSeconds: [...LabelArgument<Labels>, seconds: number]): void
+}
+
+type LabelArgument<Labels> = keyof Labels extends never ? [] : [labels: Labels]
+
+type LabelValue<Domain> = Domain extends readonly (infer Word)[]
+  ? Word
+  : Domain extends 'code'
+    ? number | 'none'
+    : string
+
+type LabelsOf<Domains> = { [Label in keyof Domains]: LabelValue<Domains[Label]> }
+
+type MetricOf<Definition extends MetricDefinition> = {
+  counter: CounterMetric<LabelsOf<Definition['labels']>>
+  gauge: GaugeMetric<LabelsOf<Definition['labels']>>
+  histogram: HistogramMetric<LabelsOf<Definition['labels']>>
+}[Definition['kind']]
+
+type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
+  ? `${Head}${Capitalize<CamelCase<Tail>>}`
+  : Name
+
+/** Without those that `render` computes itself. */
+type SettableName = Exclude<keyof MetricTable, 'redis_up' | 'state_age_seconds'>
+
+type MetricsOf<Scope> = {
+  readonly [
+    Name in SettableName as MetricTable[Name]['scope'] extends Scope ? CamelCase<Name> : never
+  ]: MetricOf<MetricTable[Name]>
+}
+
+export interface MetricsOptions {
+  clock?: Clock
+  /** Every series of the table: `http.metrics: detailed`. */
+  isDetailed?: boolean
+}
+
+export function createMetrics({
+  clock = systemClock,
+  isDetailed = true,
+}: MetricsOptions = {}): Metrics {
+  const registry = new Registry()
+  const table = tableInForce(isDetailed)
+  const registered = registerTable(table, registry)
+  const redisUp = registered.get('redis_up')?.metric as Gauge
+  const stateAge = registered.get('state_age_seconds')?.metric as Gauge
+  let feedsSinceMs = new Map<string, number>()
+  let known: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
+  let state = { text: '', atMs: clock.now() }
+  collectDefaultMetrics({ register: registry })
+
+  return {
+    ...typedAccess('local', new Map([...registered].map(([name, one]) => [name, accessTo(one)]))),
+    startAtZero(names) {
+      zero(registered.values(), names, known)
+      if (hasLeft(known, names)) state = { ...state, text: '' } // until the next reading
+      known = names
+      const nowMs = clock.now()
+      feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
+    },
+    beginState() {
+      const draft = createStateDraft(table, { isDetailed, names: known })
+      const metrics = typedAccess('shared', draft.metrics)
+      const nowMs = clock.now()
+      for (const [feed, sinceMs] of feedsSinceMs)
+        metrics.feedLagSeconds.set({ feed }, Math.max(0, nowMs - sinceMs) / 1000)
+      return {
+        ...metrics,
+        publish(atMs) {
+          state = { text: draft.text(), atMs }
+        },
+      }
+    },
+    async render(isRedisUp = true) {
+      redisUp.set(isRedisUp ? 1 : 0)
+      stateAge.set(Math.max(0, clock.now() - state.atMs) / 1000)
+      const body = (await registry.metrics()) + (isRedisUp ? state.text : '')
+      return { contentType: registry.contentType, body }
+    },
+  }
+}
+
+function hasLeft(before: KnownNames, names: KnownNames): boolean {
+  return (['feeds', 'sinks', 'accounts', 'routes'] as const).some((kind) => {
+    const kept = new Set(names[kind])
+    return before[kind].some((name) => !kept.has(name))
+  })
+}
+
+const nothing = { inc() {}, set() {}, observe() {} }
+
+/** What is not exported can be called as well. */
+function typedAccess<Scope extends MetricDefinition['scope']>(
+  scope: Scope,
+  metrics: ReadonlyMap<string, object>,
+): MetricsOf<Scope> {
+  const access = Object.entries<MetricDefinition>(metricTable)
+    .filter(([, definition]) => definition.scope === scope)
+    .map(([name]) => [
+      name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
+      metrics.get(name) ?? nothing,
+    ])
+  return Object.fromEntries(access) as MetricsOf<Scope>
+}
+
+/** The table's local metrics as prom-client holds them: registered, bounded in their labels, started at 0. */
+
+/** The configured names that label metrics. */
+export interface KnownNames {
+  feeds: readonly string[]
+  sinks: readonly string[]
+  accounts: readonly string[]
+  routes: readonly string[]
+}
+
+export interface RegisteredMetric {
+  definition: MetricDefinition
+  metric: Counter | Gauge | Histogram
+}
+
+/** What is exported of the table, with the labels it has then; by name. */
+function tableInForce(isDetailed: boolean): Map<string, MetricDefinition> {
+  const entries = Object.entries<MetricDefinition>(metricTable).flatMap(([name, definition]) => {
+    const { brief, labels } = definition
+    if (isDetailed || brief === undefined) return [[name, definition] as const]
+    if (brief === 'omitted') return []
+    if (brief === 'sparse') return [[name, { ...definition, startsUnset: true }] as const]
+    const left = Object.entries(labels).filter(([label]) => !brief.without.includes(label))
+    return [[name, { ...definition, labels: Object.fromEntries(left) }] as const]
+  })
+  return new Map(entries)
+}
+
+/** Registers the local metrics of the table. */
+function registerTable(
+  table: ReadonlyMap<string, MetricDefinition>,
+  registry: Registry,
+): Map<string, RegisteredMetric> {
+  const local = [...table].filter(([, { scope }]) => scope === 'local')
+  return new Map(
+    local.map(([name, definition]) => [
+      name,
+      { definition, metric: register(name, definition, registry) },
+    ]),
+  )
+}
+
+function register(
+  name: string,
+  definition: MetricDefinition,
+  registry: Registry,
+): RegisteredMetric['metric'] {
+  const options = {
+    name: `tocsin_${name}`,
+    help: helpOf(definition),
+    labelNames: Object.keys(definition.labels),
+    registers: [registry],
+  }
+  switch (definition.kind) {
+    case 'counter':
+      return new Counter(options)
+    case 'gauge':
+      return new Gauge(options)
+    case 'histogram':
+      return new Histogram({ ...options, buckets: [...(definition.buckets ?? [])] })
+  }
+}
+
+type LabelValues = Record<string, string | number>
+export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
+
+/** What the parts call: `inc`, `set` or `observe`, with labels bounded on the way. */
+function accessTo({ metric, definition }: RegisteredMetric): object {
+  const split = (given: LooseArguments) => splitArguments(given, definition.labels)
+  if (metric instanceof Counter) {
+    return { inc: (...given: LooseArguments) => metric.inc(...split(given)) }
+  }
+  if (metric instanceof Gauge) {
+    return { set: (...given: LooseArguments) => metric.set(...split(given)) }
+  }
+  return { observe: (...given: LooseArguments) => metric.observe(...split(given)) }
+}
+
+/** The labels that are in force, in their order, with values from their domains; and the amount. */
+function splitArguments(
+  [first, second]: LooseArguments,
+  domains: LabelDomains,
+): [Record<string, string>, number] {
+  if (typeof first !== 'object') return [{}, first ?? 1]
+  const labels: Record<string, string> = {}
+  for (const name in domains) labels[name] = boundedValue(String(first[name]), domains[name])
+  return [labels, second ?? 1]
+}
+
+function boundedValue(value: string, domain: LabelDomain | undefined): string {
+  if (domain === 'severity') return isOneOf(severityWords, value) ? value : 'unknown'
+  if (domain === 'code') return isOneOf(responseCodes, value) ? value : 'other'
+  return value
+}
+
+function isOneOf(words: readonly string[], value: string): boolean {
+  return words.includes(value)
+}
+
+/**
+ * Makes every label set that can be named beforehand appear, unless it starts unset: with 0, or as it
+ * counts already. Those that only `before` could name disappear.
+ */
+function zero(metrics: Iterable<RegisteredMetric>, names: KnownNames, before?: KnownNames): void {
+  for (const { definition, metric } of metrics) {
+    const old = setsByKey(before ? labelSets(definition.labels, before) : [])
+    const wanted = setsByKey(labelSets(definition.labels, names))
+    for (const [key, labels] of old) {
+      if (!wanted.has(key)) metric.remove(labels)
+    }
+    for (const [key, labels] of definition.startsUnset ? [] : wanted) {
+      if (!(metric instanceof Histogram)) metric.inc(labels, 0)
+      else if (!old.has(key)) metric.zero(labels) // once more would forget what was observed
+    }
+  }
+}
+
+type LabelSet = Record<string, string>
+
+function setsByKey(sets: LabelSet[]): Map<string, LabelSet> {
+  return new Map(sets.map((labels) => [JSON.stringify(labels), labels]))
+}
+
+function labelSets(domains: LabelDomains, names: KnownNames): LabelSet[] {
+  return Object.entries(domains).reduce<LabelSet[]>(
+    (sets, [label, domain]) =>
+      sets.flatMap((set) => valuesOf(domain, names).map((value) => ({ ...set, [label]: value }))),
+    [{}],
+  )
+}
+
+function valuesOf(domain: LabelDomain, names: KnownNames): readonly string[] {
+  if (typeof domain !== 'string') return domain
+  switch (domain) {
+    case 'severity':
+      return severityWords
+    case 'code':
+      return responseCodes
+    case 'version':
+      return []
+    case 'feeds':
+    case 'sinks':
+    case 'accounts':
+    case 'routes':
+      return names[domain]
+  }
+}
+
+/**
+ * The shared metrics of one reading of Redis, and their text. They are no counters of this process, so
+ * they are not prom-client's: a reading of a thousand accounts is written while it goes on, and shown whole.
+ */
+
+export interface StateDraft {
+  /** What the parts call, by name: `set` writes a sample, `inc` adds to it. */
+  metrics: ReadonlyMap<string, object>
+  /** Prometheus text format. */
+  text(): string
+}
+
+export interface StateDraftOptions {
+  isDetailed: boolean
+  /** Every label set that they name begins with 0, unless the metric starts unset. */
+  names: KnownNames
+}
+
+function createStateDraft(
+  table: ReadonlyMap<string, MetricDefinition>,
+  { isDetailed, names }: StateDraftOptions,
+): StateDraft {
+  const shared = [...table].filter(([, { scope }]) => scope === 'shared')
+  const samples = new Map(shared.map(([name, one]) => [name, startOf(one, names)]))
+
+  function accessTo([name, { labels, brief }]: (typeof shared)[number]): [string, object] {
+    const values = samples.get(name) ?? new Map<string, number>()
+    const isSparse = brief === 'sparse' && !isDetailed
+    const write = (given: LooseArguments, isAdded: boolean): void => {
+      const [set, value] = splitArguments(given, labels)
+      const text = labelText(set)
+      const next = isAdded ? (values.get(text) ?? 0) + value : value
+      if (next !== 0 || !isSparse) values.set(text, next)
+    }
+    return [
+      name,
+      {
+        inc: (...given: LooseArguments) => write(given, true),
+        set: (...given: LooseArguments) => write(given, false),
+      },
+    ]
+  }
+
+  return {
+    metrics: new Map(shared.map(accessTo)),
+    text: () => shared.map(([name, one]) => textOf(name, one, samples.get(name))).join(''),
+  }
+}
+
+function startOf({ labels, startsUnset }: MetricDefinition, names: KnownNames): Samples {
+  return new Map(startsUnset ? [] : labelSets(labels, names).map((set) => [labelText(set), 0]))
+}
+
+/** By the text of the labels. */
+type Samples = Map<string, number>
+
+function textOf(name: string, definition: MetricDefinition, samples: Samples = new Map()): string {
+  const full = `tocsin_${name}`
+  const lines = [`# HELP ${full} ${helpOf(definition)}`, `# TYPE ${full} ${definition.kind}`]
+  for (const [labels, value] of samples) lines.push(`${full}${labels} ${value}`)
+  return `${lines.join('\n')}\n`
+}
+
+function labelText(labels: Readonly<Record<string, string>>): string {
+  const texts = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
+  return texts.length === 0 ? '' : `{${texts.join(',')}}`
+}
+
+/** Names of the configuration need none; a sink's may come from the ledger. */
+function escaped(value: string): string {
+  return /["\\\n]/.test(value)
+    ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+    : value
+}

@@ -1,0 +1,229 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { inspect } from 'node:util'
+import { z } from 'zod'
+import { type Finding, refusal, type Refusal, type Rule, wrongKind } from './config-fields.ts'
+import { messageOf } from './errors.ts'
+import {
+  certificateLimits,
+  type FileLimits,
+  readFileWithin,
+  secretLimits,
+} from './private-files.ts'
+
+/** A secret of the configuration. Prints as `<secret>` wherever it is logged, joined or serialised. */
+export interface Secret {
+  /** The value; a file is read at each use and trimmed, so that rotation needs no restart. */
+  reveal(): string
+  /** The file that holds it, where it stands in one. */
+  readonly file?: string
+  toString(): string
+  toJSON(): string
+}
+
+const hidden = '<secret>'
+
+export function secretOf(read: () => string, file?: string): Secret {
+  return {
+    reveal: read,
+    ...(file === undefined ? {} : { file }),
+    toString: () => hidden,
+    toJSON: () => hidden,
+    [inspect.custom]: () => hidden,
+  } as Secret
+}
+
+export function secretFromText(text: string): Secret {
+  return secretOf(() => text)
+}
+
+export function secretFromFile(path: string): Secret {
+  return secretOf(() => readFileWithin(path, secretLimits).trim(), path)
+}
+
+/** A secret's two keys, `key` and `key_file`: at most one is given, and a file is tried at load. */
+
+type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
+
+/** The two fields, for a section's shape. */
+export function secretKeys<const Key extends string>(key: Key, describe: string): SecretKeys<Key> {
+  const remedy = 'write a text, in quotes'
+  const field = (description: string): z.ZodOptional<z.ZodString> =>
+    z.string(wrongKind('a text', remedy)).meta({ description }).optional()
+  return {
+    [key]: field(describe),
+    [`${key}_file`]: field(`File that holds ${key}, read at each use and trimmed.`),
+  } as SecretKeys<Key>
+}
+
+interface SecretRuleOptions {
+  required: boolean
+  /** Looks at the secret's text, wherever it comes from; must not quote it. */
+  check?: (text: string, section: Readonly<Record<string, unknown>>) => Refusal | undefined
+}
+
+/** One of the two and not both; the file can be read; the text is there and passes `check`. */
+export function secretRule(key: string, { required, check }: SecretRuleOptions): Rule {
+  const file = `${key}_file`
+  return (section) => {
+    const [inline, path] = [section[key], section[file]]
+    if (inline !== undefined && path !== undefined) {
+      return [{ path: [file], ...refusal(`given beside ${key}`, `keep either ${key} or ${file}`) }]
+    }
+    if (typeof path === 'string') return findingsAt(file, secretFileProblem(path, section, check))
+    if (typeof inline === 'string') return findingsAt(key, textProblem(inline, section, check))
+    if (!required || inline !== undefined || path !== undefined) return []
+    return [{ path: [key], ...refusal('missing', `write ${key} or ${file}`) }]
+  }
+}
+
+function findingsAt(key: string, problem: Refusal | undefined): Finding[] {
+  return problem === undefined ? [] : [{ path: [key], ...problem }]
+}
+
+type Check = SecretRuleOptions['check']
+type Section = Readonly<Record<string, unknown>>
+
+function textProblem(text: string, section: Section, check: Check): Refusal | undefined {
+  if (text.trim() === '') return refusal('has no value', 'write the secret or remove the line')
+  return check?.(text, section)
+}
+
+function secretFileProblem(path: string, section: Section, check: Check): Refusal | undefined {
+  const content = readable(path, secretLimits)
+  if (typeof content !== 'string') return content
+  const text = content.trim()
+  if (text === '') return refusal(`the file ${path} is empty`, 'put the secret into it')
+  const problem = check?.(text, section)
+  return problem && refusal(`the content of ${path}: ${problem.problem}`, problem.remedy)
+}
+
+/** The text of a file that the configuration names, or why there is none. */
+function readable(path: string, limits: FileLimits): string | Refusal {
+  try {
+    return readFileWithin(path, limits)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return noFile(path)
+    if (code === 'SPECIAL' || code === 'TOO_LONG') {
+      return refusal(messageOf(error), 'name a file that holds this and nothing else')
+    }
+    return refusal(`the file ${path} cannot be read (${String(code)})`, 'let this user read it')
+  }
+}
+
+/** Not quoted: a path that leads nowhere may be the secret itself, under the wrong key. */
+function noFile(path: string): Refusal {
+  if (path.includes(':/')) {
+    return refusal('an address where the path of a file belongs', 'write it without "_file"')
+  }
+  let folder = dirname(path)
+  while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder)
+  return refusal(`there is no such file below ${folder}`, 'create it or correct the path')
+}
+
+/** A file of certificates that a section names, tried at load. */
+export function certificateFileRule(key: string): Rule {
+  return pemFileRule(key, /-----BEGIN CERTIFICATE-----/, 'certificate')
+}
+
+/** Likewise of a private key. */
+export function privateKeyFileRule(key: string): Rule {
+  return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
+}
+
+function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
+  return (section) => {
+    const path = section[key]
+    if (typeof path !== 'string' || path.trim() === '') return []
+    const content = readable(path, certificateLimits)
+    if (typeof content !== 'string') return findingsAt(key, content)
+    if (shape.test(content)) return []
+    return findingsAt(key, refusal(`the file ${path} holds no ${thing}`, 'give a PEM file'))
+  }
+}
+
+/** The secret of a section that has passed its rule; undefined: neither key is given. */
+export function secretIn<const Key extends string>(
+  section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
+  key: Key,
+): Secret | undefined {
+  const keys = section as Readonly<Record<string, string | undefined>>
+  const [inline, path] = [keys[key], keys[`${key}_file`]]
+  if (inline !== undefined) return secretFromText(inline)
+  return path === undefined ? undefined : secretFromFile(path)
+}
+
+/** Like `secretIn`, for a key whose rule says `required`. */
+export function requiredSecretIn<const Key extends string>(
+  section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
+  key: Key,
+): Secret {
+  const secret = secretIn(section, key)
+  if (secret === undefined) throw new Error(`${key} passed its rule without a value`)
+  return secret
+}
+
+/** Secrets that whoever wants to guess them guesses first. */
+
+/** What stands before the rest of an example, whatever that is. */
+const ofExamples = /^(?:change|replace).?(?:me|it|this)|^(?:your|example|insert|todo)\b/i
+
+/** None of them is made of others, so that a text has one reading and matching takes linear time. */
+const words =
+  'my|the|your|our|please|change|replace|insert|put|me|it|this|with|for|here|now|some|very|long|random|string|' +
+  'value|text|example|sample|placeholder|dummy|default|test|demo|secret|password|pass|passphrase|key|token|api|' +
+  'webhook|signing|shared|auth|redis|slack|tocsin|admin|root|user|login|foobared|qwerty|uiop|letmein|welcome|a'
+const isOfWords = new RegExp(`^(?:${words})+$`)
+
+/** `my-secret`, `ChangeMe2024`, `P@ssw0rd!`: such words, and no more than as much of digits and signs. */
+function isPlaceholder(text: string): boolean {
+  if (ofExamples.test(text) || /^x{3,}\W*$/i.test(text)) return true
+  const plain = text.replaceAll('0', 'o').replaceAll('@', 'a').replaceAll('$', 's')
+  return [text, plain].some((form) => {
+    const letters = form.replaceAll(/[^a-z]/gi, '').toLowerCase()
+    return letters.length >= form.length / 2 && isOfWords.test(letters)
+  })
+}
+
+/**
+ * Counted as the entropy of the text's own letters, which is less than what was drawn where a text is short: ten
+ * random letters of base64 come to about 32 bits, twelve to 40, sixteen hexadecimal digits to 50.
+ */
+const leastBits = 32
+
+/** More than a key needs; what is longer is as strong as its beginning, at least. */
+const mostLetters = 256
+
+/** Why a secret is weak, without a word of it; undefined: it is not, or there is none. */
+export function weakness(secret: string): string | undefined {
+  if (secret === '') return undefined
+  const key = secret.startsWith('whsec_')
+    ? Buffer.from(secret.slice(6), 'base64').toString('latin1')
+    : secret
+  const text = key.slice(0, mostLetters)
+  if (isPlaceholder(text)) return 'a placeholder that everybody guesses'
+  if (isPattern(text)) return 'a repetition or a row of characters, which is guessed soon'
+  return bitsOf(text) < leastBits
+    ? 'short or of few different characters: it can be guessed'
+    : undefined
+}
+
+/** `abababab`, `changeme-changeme-`, `12345678…`, `aaaaaaaa`: the same again, or mostly neighbours. */
+function isPattern(text: string): boolean {
+  for (let period = 1; period <= text.length / 2; period += 1) {
+    if (text.startsWith(text.slice(period))) return true
+  }
+  let neighbours = 0
+  for (let i = 1; i < text.length; i += 1) {
+    if (Math.abs(text.charCodeAt(i) - text.charCodeAt(i - 1)) <= 1) neighbours += 1
+  }
+  return neighbours > (text.length - 1) * 0.8
+}
+
+function bitsOf(text: string): number {
+  const counts = new Map<string, number>()
+  for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+  const bits = [...counts.values()].map((count) => count * Math.log2(text.length / count))
+  return bits.reduce((sum, more) => sum + more, 0)
+}

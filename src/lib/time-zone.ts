@@ -1,0 +1,166 @@
+/**
+ * Local time of an IANA zone. A *reading* is what the zone's clock shows at an instant, written as
+ * the instant at which a clock in UTC shows the same: readings compare and add like instants, but
+ * clocks are set forward (some readings are skipped) and back (some come twice).
+ */
+
+const minuteMs = 60_000
+const dayMs = 86_400_000
+
+interface LocalTime {
+  year: number
+  /** 1 to 12. */
+  month: number
+  /** 1 to 31. */
+  day: number
+  hour: number
+  minute: number
+  /** 0 (Sunday) to 6. */
+  weekday: number
+}
+
+/** Building one costs a hundred times as much as using it; the zones are those of the configuration. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** A name of the zone database, such as `Europe/Zurich` or `UTC`; an offset such as `+01:00` is none. */
+export function isTimeZone(name: string): boolean {
+  if (!/^[A-Za-z]/.test(name)) return false
+  try {
+    formatOf(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat {
+  const known = formats.get(zone)
+  if (known) return known
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone: zone,
+    calendar: 'gregory',
+    numberingSystem: 'latn',
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+    hour: 'numeric',
+    minute: 'numeric',
+    second: 'numeric',
+  })
+  formats.set(zone, format)
+  return format
+}
+
+/** What the zone's clock shows at an instant. Throws RangeError where `zone` is no zone. */
+export function readingAt(atMs: number, zone: string): number {
+  const [month = 1, day = 1, year = 1970, hour, minute, second] = (
+    formatOf(zone).format(atMs).match(/\d+/g) ?? []
+  ).map(Number)
+  const belowSecondMs = ((atMs % 1000) + 1000) % 1000
+  return Date.UTC(year, month - 1, day, hour, minute, second) + belowSecondMs
+}
+
+function offsetAt(atMs: number, zone: string): number {
+  return readingAt(atMs, zone) - atMs
+}
+
+/** The first instant at which the zone's clock shows this or a later reading: for a skipped one the
+ * end of the gap, for one that comes twice the first. */
+export function instantOf(reading: number, zone: string): number {
+  const offsetBefore = offsetAt(reading - dayMs, zone)
+  const before = reading - offsetBefore
+  if (offsetAt(before, zone) === offsetBefore) return before
+  const offsetAfter = offsetAt(reading + dayMs, zone)
+  const after = reading - offsetAfter
+  if (offsetAt(after, zone) === offsetAfter) return after
+  return changeBetween(after, before, zone)
+}
+
+/**
+ * The latest reading that the zone's clock has shown up to an instant: before the clock was set
+ * back it showed later ones than it does for a while after. It says which readings are over.
+ */
+export function latestReadingBy(atMs: number, zone: string): number {
+  const reading = readingAt(atMs, zone)
+  const dayBeforeMs = atMs - dayMs
+  if (offsetAt(dayBeforeMs, zone) <= reading - atMs) return reading
+  const changeMs = changeBetween(dayBeforeMs, atMs, zone)
+  return Math.max(reading, readingAt(changeMs - 1, zone))
+}
+
+/** The instant at which the clock, undisturbed, will show `reading`, or at which it is set before. */
+export function whenItShows(reading: number, afterMs: number, zone: string): number {
+  const offset = offsetAt(afterMs, zone)
+  const atMs = reading - offset
+  return offsetAt(atMs, zone) === offset ? atMs : changeBetween(afterMs, atMs, zone)
+}
+
+/** The first minute of another offset than that of `fromMs`; `toMs` has one, at most once between. */
+function changeBetween(fromMs: number, toMs: number, zone: string): number {
+  const offset = offsetAt(fromMs, zone)
+  let last = Math.floor(fromMs / minuteMs)
+  let first = Math.ceil(toMs / minuteMs)
+  while (first - last > 1) {
+    const middle = Math.floor((first + last) / 2)
+    if (offsetAt(middle * minuteMs, zone) === offset) last = middle
+    else first = middle
+  }
+  return first * minuteMs
+}
+
+export function localTime(atMs: number, zone: string): LocalTime {
+  const reading = new Date(readingAt(atMs, zone))
+  return {
+    year: reading.getUTCFullYear(),
+    month: reading.getUTCMonth() + 1,
+    day: reading.getUTCDate(),
+    hour: reading.getUTCHours(),
+    minute: reading.getUTCMinutes(),
+    weekday: reading.getUTCDay(),
+  }
+}
+
+/** The first instant of the local day; where midnight is skipped, the end of the gap. */
+export function startOfLocalDay(atMs: number, zone: string): number {
+  return instantOf(startOfDay(readingAt(atMs, zone)), zone)
+}
+
+/** The midnight before or at a reading. */
+export function startOfDay(reading: number): number {
+  return Math.floor(reading / dayMs) * dayMs
+}
+
+/** `2026-11-20` */
+export function localDay(atMs: number, zone: string): string {
+  return new Date(readingAt(atMs, zone)).toISOString().slice(0, 10)
+}
+
+/** `2026-11-20 08:00 Europe/Zurich` */
+export function formatLocal(atMs: number, zone: string): string {
+  const shown = new Date(readingAt(atMs, zone)).toISOString()
+  return `${shown.slice(0, 10)} ${shown.slice(11, 16)} ${zone}`
+}
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const
+
+/** The two largest units: `2 d 3 h`, `45 s`, `0 s`. */
+export function spanInWords(ms: number): string {
+  const first = units.findIndex(([, unitMs]) => ms >= unitMs)
+  if (first === -1) return '0 s'
+  let restMs = ms
+  const parts = units.slice(first, first + 2).map(([unit, unitMs]) => {
+    const count = Math.floor(restMs / unitMs)
+    restMs -= count * unitMs
+    return { unit, count }
+  })
+  return parts
+    .filter(({ count }) => count > 0)
+    .map(({ unit, count }) => `${count} ${unit}`)
+    .join(' ')
+}

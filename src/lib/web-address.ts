@@ -1,0 +1,79 @@
+import { isIP } from 'node:net'
+import { refusal, type Refusal } from './config-fields.ts'
+
+/**
+ * What is wrong with an address to which requests go; undefined: nothing. Clear-text http passes
+ * only where `allowHttp` says so. The address may hold a token and is never quoted.
+ */
+export function webAddressProblem(
+  input: string,
+  allowHttp: (hostname: string) => boolean,
+): Refusal | undefined {
+  const url = URL.parse(input)
+  if (url === null) return refusal('not a URL', 'write it whole, such as https://host.example/path')
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') {
+    return refusal('not an http address', 'write a URL that begins with https://')
+  }
+  if (url.username !== '' || url.password !== '') {
+    return refusal('holds a user name or a password', 'write the URL without the part before "@"')
+  }
+  if (url.protocol === 'http:' && !allowHttp(url.hostname)) {
+    // only a sink may be refused this machine, and it has a key to allow it
+    const orElse = isLoopback(url.hostname) ? ', or set allow_private: true' : ''
+    return refusal('not encrypted', `write https:// instead of http://${orElse}`)
+  }
+  return undefined
+}
+
+/** What is wrong with the user or password of an address; they are percent-encoded there. */
+export function loginProblem({ username, password }: URL): Refusal | undefined {
+  if (!/%(?![0-9a-f]{2})/i.test(username + password)) return undefined
+  return refusal('its user or password has a stray %', 'write it as %25')
+}
+
+/** Names and addresses that never leave the machine. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
+}
+
+/**
+ * Whether a request's `Host`, without its port, may be a name of this server. A web page whose name was made
+ * to lead here (DNS rebinding) sends that name, which is public and so has a dot. An address, and a name
+ * without a dot such as a container's, cannot be one; `given`: further names.
+ */
+export function ownHosts(given: readonly string[]): (host: string) => boolean {
+  const names = new Set(given.map((name) => name.toLowerCase()))
+  return (host) => {
+    const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
+    return isIP(name) !== 0 || !name.includes('.') || names.has(name)
+  }
+}
+
+/** No answer makes Tocsin wait less than a second or more than a quarter of an hour. */
+const leastMs = 1000
+const mostMs = 15 * 60_000
+
+/**
+ * Milliseconds to wait by a `Retry-After` header, in either form: seconds, or an HTTP date (read
+ * against `nowMs`, at best the answer's own Date). Undefined where there is none or it is not readable.
+ */
+export function parseRetryAfter(
+  header: string | string[] | undefined,
+  nowMs: number,
+): number | undefined {
+  const text = [header].flat()[0]?.trim() ?? ''
+  if (/^\d+(\.\d+)?$/.test(text)) return clamp(Number(text) * 1000)
+  const atMs = parseHttpDate(text)
+  return atMs === undefined ? undefined : clamp(atMs - nowMs)
+}
+
+/** An HTTP date (always GMT; RFC 9110, 5.6.7) as milliseconds since 1970. */
+export function parseHttpDate(text: string | undefined): number | undefined {
+  if (text === undefined || !/^[A-Z][a-z]{2,8},? .* GMT$/.test(text)) return undefined
+  const atMs = Date.parse(text)
+  return Number.isNaN(atMs) ? undefined : atMs
+}
+
+function clamp(ms: number): number {
+  return Math.min(mostMs, Math.max(leastMs, Math.ceil(ms)))
+}

@@ -1,0 +1,336 @@
+/**
+ * The one place that masks secrets: in text by their shape, label or neighbours, in structured values
+ * by the name of their field as well. Whatever is stored, sent or printed went through it; masking twice
+ * is masking once.
+ */
+import type { EventDetail } from '../event.ts'
+import {
+  isLabelWord,
+  isPlaceholder,
+  isWindowsSid,
+  labelledSpans,
+  looksSecret,
+} from './labelled-secrets.ts'
+import { loginSpans } from './login-secrets.ts'
+import { fullMask, maskSecret } from './mask-secret.ts'
+import { recordSpans } from './record-secrets.ts'
+import { type Treatment, treatmentOf } from './secret-names.ts'
+import { shapeSpans, type Span } from './secret-shapes.ts'
+
+/**
+ * Masks what in free text reads as a secret; hosts, logins and addresses stay. In `dump` text (a
+ * combolist, a stealer log), or where two lines or more look so, also plain `user:secret` lines. First and
+ * last character remain. Mark tags, which would split a secret, are removed.
+ */
+export function maskText(text: string, dump = false): string {
+  return untilStable(readable(text), (part) => spansIn(part, dump))
+}
+
+function spansIn(text: string, dump: boolean): Span[] {
+  return [
+    ...shapeSpans(text),
+    ...labelledSpans(text),
+    ...spokenSpans(text),
+    ...loginSpans(text, dump),
+    ...recordSpans(text),
+  ]
+}
+
+/** As `maskText`, for a tag: `token:github` is how people write one, and stays. */
+export function maskTag(text: string): string {
+  return untilStable(readable(text), (part) => [
+    ...shapeSpans(part),
+    ...labelledSpans(part, true),
+    ...loginSpans(part),
+  ])
+}
+
+const identityPair =
+  /^((?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]+[\s:|;,]+[^\s:|;,]+|[^\s:|;,]*)[\s:|;,]+)(?!\/\/)(.+)$/isu
+
+/**
+ * As `maskText`, for a field that should hold a login alone, and holds `login:secret` where a dump was
+ * read badly: whatever follows the login is masked as one, whichever of `: | ; ,`, tab or space comes
+ * between. An address with a scheme may stand before the login.
+ */
+export function maskIdentity(text: string): string {
+  return untilStable(readable(text).trim(), (part) => {
+    const before = identityPair.exec(part)?.[1]?.length
+    return [
+      ...(before === undefined ? [] : [{ from: before, to: part.length }]),
+      ...spansIn(part, true),
+    ]
+  })
+}
+
+/** Without mark tags, and without characters that nobody sees within a word (`pass\u00ADword`). */
+function readable(text: string): string {
+  return withoutMarks(text).replaceAll(
+    /(?<=[\p{L}\p{N}])[\u00AD\u200B\u2060\uFEFF]+(?=[\p{L}\p{N}])/gu,
+    '',
+  )
+}
+
+/** Structure may come to light where a mask took another's place; each round only adds masks. */
+const mostRounds = 6
+
+function untilStable(text: string, find: (text: string) => Span[]): string {
+  let left = text
+  for (let round = 0; round < mostRounds; round += 1) {
+    const masked = maskSpans(left, find(left))
+    if (masked === left) break
+    left = masked
+  }
+  return left
+}
+
+/** Masks each span; those that overlap are one. */
+function maskSpans(text: string, spans: readonly Span[]): string {
+  const merged: Span[] = []
+  for (const span of spans.toSorted((a, b) => a.from - b.from)) {
+    const last = merged.at(-1)
+    if (last === undefined || span.from >= last.to) merged.push({ ...span })
+    else {
+      last.to = Math.max(last.to, span.to)
+      last.hidden = last.hidden === true || span.hidden === true
+    }
+  }
+  let at = 0
+  const parts: string[] = []
+  for (const { from, to, hidden } of merged) {
+    parts.push(text.slice(at, from), hidden ? fullMask : maskSecret(text.slice(from, to)))
+    at = to
+  }
+  return parts.join('') + text.slice(at)
+}
+
+/** Shorter ones stand in words that have nothing to do with them. */
+const leastKnown = 4
+
+/**
+ * Gives a function that masks these secrets wherever they literally stand in a text, as they are and
+ * trimmed, mark tags removed from both. Secrets of fewer than 4 characters are left to the other masks.
+ */
+export function maskKnown(secrets: readonly string[]): (text: string) => string {
+  const forms = secrets
+    .flatMap((secret) => [secret, withoutMarks(secret)])
+    .flatMap((secret) => [secret, secret.trim()])
+    .filter((secret) => secret.length >= leastKnown)
+    .toSorted((a, b) => b.length - a.length)
+  const distinct = [...new Set(forms)]
+  return (text) =>
+    distinct.reduce(
+      (left, secret) => left.replaceAll(secret, () => maskSecret(secret)),
+      withoutMarks(text),
+    )
+}
+
+const markTag = /^<\/?mark(?:\s[^<>]*)?>$/iu
+const longestTag = 210
+
+/** The service wraps matched terms in mark tags; they would split what the masks look for. Tags within tags go as well. */
+export function withoutMarks(text: string): string {
+  if (!/<\/?m/iu.test(text)) return text
+  const kept: string[] = []
+  let opens: number[] = []
+  for (const piece of text.split(/(?<=>)|(?=<)/u)) {
+    if (piece.startsWith('<')) opens.push(kept.length)
+    kept.push(piece)
+    if (!piece.endsWith('>')) continue
+    const open = opens.pop()
+    const isNear = open !== undefined && kept.length - open <= longestTag
+    const tag = isNear ? kept.slice(open).join('') : ''
+    if (open !== undefined && tag.length <= longestTag && markTag.test(tag)) kept.length = open
+    else opens = []
+  }
+  return kept.join('')
+}
+
+/** Of a detail are kept: 64 levels, 20,000 code units a text, 200,000 in all, keys and values included. */
+const detailLimits = { depth: 64, text: 20_000, all: 200_000 } as const
+
+/**
+ * Masks every extract by its field's name and its own text, mark tags removed; `dump` as in `maskText`,
+ * `uid` that of the event: a cookie's own fields say little more than `value`.
+ */
+export function maskHighlights(
+  highlights: Readonly<Record<string, readonly string[]>>,
+  dump = false,
+  uid = '',
+): Record<string, string[]> {
+  return Object.fromEntries(
+    Object.entries(highlights).map(([field, extracts]) => {
+      const treatment = treatmentOf(field, treatmentOfEvent(uid))
+      return [maskKey(field), extracts.map((extract) => maskLeaf(extract, treatment, dump))]
+    }),
+  )
+}
+
+/**
+ * A copy of the `data` of the event `uid`, secrets masked; what exceeds the bounds is replaced by "…" or
+ * left out.
+ */
+export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): EventDetail {
+  const [index = '', source = ''] = uid.split('/')
+  const dump = isDump(`${index} ${source}`)
+  return maskObject(data, { ...top(), treatment: treatmentOfEvent(uid), dump })
+}
+
+/** Whether type or source tell of a combolist or a stealer log, where a bare `user:secret` is what it looks like. */
+export function isDump(about: string): boolean {
+  return /stealer|credential|combo|(?<!ransom)leak/iu.test(about)
+}
+
+/** The index of an event's uid is its kind. */
+function treatmentOfEvent(uid: string): Treatment {
+  return /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'
+}
+
+/** As `maskDetail`, for whatever the service sent. */
+export function maskSecrets(value: unknown): unknown {
+  return maskValue(value, top())
+}
+
+function top(): Place {
+  return { treatment: 'shown', dump: false, depth: 0, budget: { left: detailLimits.all } }
+}
+
+interface Place {
+  treatment: Treatment
+  dump: boolean
+  depth: number
+  budget: { left: number }
+}
+
+function maskValue(value: unknown, place: Place): unknown {
+  if (typeof value === 'string') return maskString(value, place)
+  if (typeof value === 'number') return maskNumber(value, place)
+  if (typeof value !== 'object' || value === null) return value
+  if (place.depth >= detailLimits.depth) return '…'
+  const below = { ...place, depth: place.depth + 1 }
+  return Array.isArray(value) ? maskArray(value, below) : maskObject(value, below)
+}
+
+function maskString(text: string, { treatment, dump, budget }: Place): string {
+  const room = Math.min(detailLimits.text, budget.left)
+  budget.left -= Math.min(text.length, room)
+  return maskLeaf(cut(text, room), treatment, dump)
+}
+
+function maskNumber(value: number, { treatment, budget }: Place): number | string {
+  budget.left -= 8
+  return treatment === 'shown' || treatment === 'of cookie' ? value : fullMask
+}
+
+function maskArray(values: readonly unknown[], place: Place): unknown[] {
+  const kept: unknown[] = []
+  for (const value of values) {
+    place.budget.left -= 1
+    if (place.budget.left <= 0) break
+    kept.push(maskValue(value, place))
+  }
+  return kept
+}
+
+function maskObject(object: object, place: Place): Record<string, unknown> {
+  const isNamedSecret = namesSecret(object)
+  const kept: [string, unknown][] = []
+  for (const [key, value] of Object.entries(object)) {
+    place.budget.left -= key.length + 1
+    if (place.budget.left <= 0) break
+    const treatment = treatmentOf(key, place.treatment)
+    const isSecretValue = isNamedSecret && treatment === 'shown' && valueKey.test(key)
+    kept.push([
+      maskKey(key),
+      maskValue(value, { ...place, treatment: isSecretValue ? 'masked' : treatment }),
+    ])
+  }
+  return Object.fromEntries(kept)
+}
+
+const namingKey = /^(?:name|key|field|label|type|id|title)$/iu
+const valueKey = /^(?:value|val|content|text|data|answer)$/iu
+
+/** `{name: 'password', value: …}`, as autofill data is written. */
+function namesSecret(object: object): boolean {
+  return Object.entries(object).some(
+    ([key, value]) =>
+      namingKey.test(key) && typeof value === 'string' && treatmentOf(value) !== 'shown',
+  )
+}
+
+/** A key may be `mail:secret` where a list was made a map; one that is a plain name stays without a look. */
+function maskKey(key: string): string {
+  return /[\s:=@|;,<]|.{24}/su.test(key) ? maskText(key) : key
+}
+
+function maskLeaf(marked: string, treatment: Treatment, dump: boolean): string {
+  if (treatment === 'hidden' || treatment === 'cookie') return fullMask
+  const text = withoutMarks(marked)
+  if (treatment === 'masked') return isWindowsSid(text) ? text : maskSecret(text)
+  return maskText(text, dump)
+}
+
+/** Well-formed, at most `max` code units and an ellipsis. */
+export function cut(text: string, max: number): string {
+  const wellFormed = text.toWellFormed()
+  if (wellFormed.length <= max) return wellFormed
+  return `${wellFormed.slice(0, Math.max(max, 0)).replace(/[\uD800-\uDBFF]$/u, '')}…`
+}
+
+/** Secrets behind a label that only a space follows: options of commands, headers, and words of a chat. */
+
+const spoken =
+  /(?<![\p{L}\p{N}_/.])(?:-{1,2})?((?:[\w-]{1,30}[-_])?(?:password|passwd|passphrase|pass|pwd|passwort|kennwort|contraseña|senha|пароль|wachtwoord|密码|密碼|口令|パスワード|비밀번호|secret|token|api-?key|requirepass|masterauth)) (?:[0-9] )?(?=(\S+))/giu
+const command = [
+  /\b(?:creds?|credentials|login|logins|account|access)(?: is)?[: ]{1,3}[\w.@\\-]{1,60}[:|]([^\s:|/]\S{2,100})/giu,
+  /\bhtpasswd\b[^\n]{0,100}?\s-\w{0,4}b\w{0,4}\s\S{1,100}\s\S{1,60}\s(\S{1,200})/gu,
+  /\becho\s["']?([^\s"'|]{3,100})["']?\s*\|\s*sudo\s/gu,
+  /\bauth\s?=\s?\(\s?["'][^"'\n]{0,100}["'],\s?["']((?:[^"\\\n]|\\.){1,200}?)["']\)/giu,
+  /\b(?:identified (?:with \S+ )?(?:by|as)|password|using) (?:password )?'((?:[^'\n]|''|\\'){1,400})'/giu,
+  /\bmysql\w*\b[^\n]{0,200}?\s-p([^\s'"-][^\s'"]{2,100})/gu,
+  /\b(?:sshpass|docker login|mysql\w*|mongo\w*|plink|pscp|psexec\S*|kinit|htpasswd|unrar|unzip|7z)\b[^\n]{0,200}?\s-(?:p|P|w)\s?(?:'([^'\n]{1,200})'|"([^"\n]{1,200})"|([^\s'"-]\S{2,100}))/gu,
+  /\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,100}:(?:([^"'\n]{1,200}(?=["']))|([^\s"']{1,200}))/gu,
+  /\b(?:smbclient|rpcclient|smbmap|net rpc)\b[^\n]{0,200}?-U\s?["']?[^\s%"']{1,100}%([^\s"']{1,100})/gu,
+  /\bredis-cli\b[^\n]{0,200}?\s-a\s(\S{1,200})/gu,
+  /\bldap\w+\b[^\n]{0,300}?\s-w\s(\S{1,200})/gu,
+  /\bnet use\b[^\n]{0,200}?\/u(?:ser)?:\S{1,100}\s([^\s/]\S{1,100})/giu,
+  /\/u:\S{1,100}\s+\/p:(\S{1,100})/giu,
+  /\b(?:sqlplus\s|jdbc:oracle:\w{1,10}:)[^\s/]{1,60}\/([^\s@/]{1,100})@/giu,
+  /[?&](?:sig|signature|x-(?:amz|goog)-signature)=([^&\s"'<>]{16,2000})/giu,
+  /"auth\\{0,3}"\s?:\s?\\{0,3}"([A-Za-z0-9+/]{11,400}[A-Za-z0-9+/=]=?)\\{0,3}"/gu,
+  /\bUnseal Key \d{1,2}: (\S{20,200})/gu,
+  /\b(?:getConnection|mysqli?_connect|new mysqli|new PDO)\s?\(\s?["'][^"'\n]{0,200}["'],\s?["'][^"'\n]{0,100}["'],\s?["']((?:[^"'\\\n]|\\.){1,200})["']/gu,
+  /\b(?:NetworkCredential|UsernamePasswordCredentials|PasswordAuthentication|HTTPBasicAuth|login)\s?\(\s?["'][^"'\n]{1,100}["'],\s?["']((?:[^"'\\\n]|\\.){1,200})["']/gu,
+  /\bConvertTo-SecureString\s(?:-String\s)?["']?([^\s"'$-][^\s"']{2,200})/giu,
+  /\bsnmp-server community (\S{1,100})/giu,
+  /(?<![\p{L}\p{N}_/.-])(?:admin|administrator|administrador|root|sa|postgres|oracle)\s?[:/]\s?(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[!@#$*^])([\p{L}\p{N}][^\s/]{4,60})(?=[\s,;)]|$)/giu,
+  /^[ \t]*(?:password|passwort|kennwort|contraseña|senha|mot de passe|пароль|wachtwoord)[ \t]*\r?\n[ \t]*(?=\S{0,60}\d|\S{0,60}[!#$%^&*])(\p{L}\S{4,60})[ \t]*$/gimu,
+  /\blogin\s\S{1,100}\s+password\s(\S{1,200})/giu,
+  /\bAUTH (?:PLAIN|LOGIN|\w+)? ?([A-Za-z0-9+/]{16,400}={0,2})(?![\w/])/gu,
+  /\b(?:Bearer|Basic|Token) ([A-Za-z0-9._~+/=-]{16,20000})/gu,
+  /(?:^|\s)(?:[Uu]|[Ll]|[Uu]ser|[Ll]ogin)\s?[:=]\s?\S{1,100}\s{1,4}[Pp]\s?[:=]\s?([^\s]{1,200})/gu,
+]
+
+/** Labels that only a space follows, in commands and among words: the word behind them, where it reads as a secret. */
+export function spokenSpans(text: string): Span[] {
+  const spans = [...text.matchAll(spoken)].flatMap(({ index, 0: label, 2: word = '' }): Span[] => {
+    const from = index + label.length
+    const isOption = label.startsWith('-')
+    const [bare = ''] = /^[^\s"'`,;)\]}]+/u.exec(word.replace(/^["'`]/u, '')) ?? []
+    const quote = /^["'`]/u.test(word) ? 1 : 0
+    if (bare === '' || /^(?:[-:=]|[\w-]+=|\w*char\()/iu.test(bare)) return []
+    if (!looksSecret(bare) && !(isOption && bare.length >= 4)) return []
+    if (isPlaceholder(bare)) return []
+    return [{ from: from + quote, to: from + quote + bare.length }]
+  })
+  const commands = command.flatMap((pattern) =>
+    [...text.matchAll(pattern)].flatMap((match): Span[] => {
+      const secret = match.slice(1).find((group) => group !== undefined)
+      if (secret === undefined || isPlaceholder(secret) || isLabelWord(secret)) return []
+      const from = match.index + match[0].lastIndexOf(secret)
+      return [{ from, to: from + secret.length }]
+    }),
+  )
+  return [...spans, ...commands]
+}

@@ -1,0 +1,51 @@
+import type { z } from 'zod'
+import {
+  laterKeys,
+  list,
+  refusal,
+  section,
+  textField,
+  wholeNumber,
+  word,
+} from '../lib/config-fields.ts'
+
+export interface HttpConfig {
+  host: string
+  port: number
+  hosts: string[]
+  /** Which series and labels /metrics has. */
+  metrics: 'brief' | 'detailed'
+}
+
+const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
+const namesRemedy = 'write a list of names, such as [tocsin.example.net]'
+
+function hostField(describe: string, remedy: string): z.ZodType<string> {
+  return textField({
+    describe,
+    remedy,
+    parse: (input) => (/^[\w.:%-]+$/.test(input) ? input : refusal('not a host', remedy)),
+  })
+}
+
+export const httpConfig: z.ZodType<HttpConfig> = section(
+  {
+    host: hostField('Address to listen on.', hostRemedy).prefault('127.0.0.1'),
+    port: wholeNumber({
+      describe: 'Port of /metrics, /healthz and /readyz; 0 takes a free one.',
+      min: 0,
+      max: 65_535,
+    }).prefault(9464),
+    hosts: list(
+      hostField('Such as tocsin.example.net.', namesRemedy),
+      'Names with a dot under which requests come; a request with any other is refused (421).',
+      namesRemedy,
+    ).optional(),
+    metrics: word(
+      ['brief', 'detailed'],
+      'Which series and labels /metrics has; detailed: all, each from its start.',
+    ).prefault('brief'),
+    ...laterKeys({ password: 'it serves only /metrics, /healthz and /readyz, which take none' }),
+  },
+  { describe: 'Where metrics and health are served.' },
+).transform(({ hosts, ...given }) => ({ ...given, hosts: hosts ?? [] }))

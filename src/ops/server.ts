@@ -1,0 +1,217 @@
+/**
+ * What probes and Prometheus ask: /metrics, /healthz, /readyz. Every answer comes within a second,
+ * with or without Redis. Nothing here changes anything or shows an event.
+ */
+import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
+import { type Clock, systemClock } from '../lib/clock.ts'
+import { messageOf, TocsinError } from '../lib/errors.ts'
+import type { Logger } from '../lib/logger.ts'
+import { ownHosts } from '../lib/web-address.ts'
+
+export interface HttpServer {
+  /** Rejects with HttpError where it cannot listen. `url` has no slash at its end. */
+  start(): Promise<{ url: string }>
+  /** Cuts open connections: a scrape is repeated anyway. */
+  stop(): Promise<void>
+}
+
+interface Health {
+  ok: boolean
+  loops: { name: string; lastProgressMs: number; ok: boolean }[]
+}
+
+interface Readiness {
+  ok: boolean
+  /** What is missing, in words for the operator; empty when ready. */
+  reasons: string[]
+}
+
+export interface HttpServerOptions {
+  host: string
+  /** 0: any free one. */
+  port: number
+  /** Names by which others reach it, beside `host`. */
+  hosts: readonly string[]
+  metrics: { render(): Promise<{ contentType: string; body: string }> }
+  /** Whether this process's own loops tick; never asks Redis. */
+  health: () => Health
+  ready: () => Promise<Readiness>
+  logger: Logger
+  clock?: Clock
+}
+
+const pointer = `Tocsin
+/metrics  what Prometheus scrapes
+/healthz  whether this process is alive
+/readyz   whether it is configured and reaches Redis
+`
+
+const headers = {
+  'x-content-type-options': 'nosniff',
+  'cache-control': 'no-store',
+}
+
+/** Leaves a tenth of the second in which a probe expects its answer. */
+const readyPatienceMs = 900
+
+/** A probe sends a line and some headers; who takes longer than this holds a connection. */
+const requestTimeoutMs = 5000
+
+/** Node looks for such requests every 30 s otherwise. */
+const connectionsCheckMs = 1000
+
+/** Of the process' descriptors, whose rest Redis, the service and the sinks need: 1,024 is a usual limit. */
+const mostConnections = 64
+
+export function createHttpServer(options: HttpServerOptions): HttpServer {
+  const { host, port, hosts, logger } = options
+  const server = fastify({
+    forceCloseConnections: true,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: requestTimeoutMs,
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: connectionsCheckMs },
+    frameworkErrors: (error, _request, reply) => void answerError(error, reply),
+  })
+  server.server.maxConnections = mostConnections
+  addPolicies(server, { logger, isOwn: ownHosts([host, ...hosts]) })
+  addRoutes(server, options)
+  return {
+    async start() {
+      try {
+        await server.listen({ host, port })
+      } catch (error) {
+        throw listenError(error, host, port)
+      }
+      const bound = boundPort(server) ?? port
+      logger.info({ host, port: bound }, 'http server listens')
+      return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
+    },
+    stop: () => server.close(),
+  }
+}
+
+function boundPort(server: FastifyInstance): number | undefined {
+  const address = server.server.address()
+  return typeof address === 'object' ? address?.port : undefined
+}
+
+/** What holds for every answer: its headers, the methods, and what an error may say. */
+function addPolicies(
+  server: FastifyInstance,
+  { logger, isOwn }: { logger: Logger; isOwn: (host: string) => boolean },
+): void {
+  server.addHook('onRequest', async (request, reply) => {
+    reply.headers(headers)
+    if (!isOwn(request.hostname)) {
+      const about = { host: request.hostname.slice(0, 100) }
+      const said =
+        'http request for a foreign name refused; if it is one of ours, add it to http.hosts'
+      logger.repeated.warn(about, said, { cause: 'foreign host', list: 'hosts', name: about.host })
+      return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
+    }
+    if (request.method === 'GET' || request.method === 'HEAD') return
+    return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
+  })
+  server.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'not found', paths: ['/metrics', '/healthz', '/readyz'] }),
+  )
+  server.setErrorHandler((error: FastifyError, request, reply) => {
+    const isOurs = (error.statusCode ?? 500) >= 500
+    if (isOurs) logger.error({ err: error, path: request.routeOptions.url }, 'http answer failed')
+    return answerError(error, reply)
+  })
+}
+
+/** Never what the error says: that may come from anywhere. */
+function answerError(error: FastifyError, reply: FastifyReply): FastifyReply {
+  const status = error.statusCode ?? 500
+  const text = status >= 500 ? 'internal error; see the log' : 'bad request'
+  return reply.headers(headers).code(status).send({ error: text })
+}
+
+function addRoutes(
+  server: FastifyInstance,
+  { metrics, health, ready, logger, clock = systemClock }: HttpServerOptions,
+): void {
+  server.get('/', async (_request, reply) => reply.type('text/plain; charset=utf-8').send(pointer))
+  server.get('/metrics', async (_request, reply) => {
+    const { contentType, body } = await metrics.render()
+    return reply.header('content-type', contentType).send(body)
+  })
+  server.get('/healthz', async (_request, reply) => {
+    const answer = health()
+    return reply.code(answer.ok ? 200 : 503).send(answer)
+  })
+  server.get('/readyz', async (_request, reply) => {
+    const answer = await readyWithin(readyPatienceMs, { ready, logger, clock })
+    return reply.code(answer.ok ? 200 : 503).send(answer)
+  })
+}
+
+/** Not ready beats no answer: a probe that times out says nothing about why. */
+async function readyWithin(
+  patienceMs: number,
+  { ready, logger, clock }: { ready: () => Promise<Readiness>; logger: Logger; clock: Clock },
+): Promise<Readiness> {
+  const answered = new AbortController()
+  const late = clock
+    .sleep(patienceMs, answered.signal)
+    .then(() => ({ ok: false, reasons: [`Redis: no answer within ${patienceMs} ms`] }))
+  try {
+    return await Promise.race([ready(), late])
+  } catch (error) {
+    logger.warn({ reason: messageOf(error) }, 'readiness cannot be told')
+    return { ok: false, reasons: ['readiness cannot be told; see the log'] }
+  } finally {
+    answered.abort()
+  }
+}
+
+export type HttpReason =
+  | 'port_in_use'
+  | 'port_forbidden' // a port below 1024 without the right to it
+  | 'bad_host' // not an address of this machine, or a name that does not resolve
+  | 'other'
+
+/** The HTTP server could not begin to listen. */
+export class HttpError extends TocsinError {
+  override readonly name = 'HttpError'
+  readonly code = 'TOCSIN_HTTP'
+  readonly reason: HttpReason
+
+  constructor(reason: HttpReason, message: string, options: { cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.reason = reason
+  }
+}
+
+/** Says which key of the configuration to change. */
+function listenError(cause: unknown, host: string, port: number): HttpError {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+  const where = `http: cannot listen on ${host} port ${port}`
+  switch (code) {
+    case 'EADDRINUSE':
+      return new HttpError(
+        'port_in_use',
+        `${where}: another process uses this port; stop it or set http.port to a free one`,
+        { cause },
+      )
+    case 'EACCES':
+      return new HttpError(
+        'port_forbidden',
+        `${where}: not permitted; set http.port to one above 1023`,
+        { cause },
+      )
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+      return new HttpError(
+        'bad_host',
+        `${where}: not an address of this machine; set http.host to one, e.g. 127.0.0.1 or 0.0.0.0`,
+        { cause },
+      )
+    default:
+      return new HttpError('other', `${where} (${code}); see http.host and http.port`, { cause })
+  }
+}

@@ -1,0 +1,410 @@
+/**
+ * The operations of before over HTTP: the legacy search in everything there is, with the total and two
+ * names for one cursor, and the full event in its older shape.
+ */
+import type { FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { isTimeZone } from '../../lib/time-zone.ts'
+import {
+  legacyEventActions,
+  legacySortKeys,
+  type LegacyType,
+  legacyTypeGroups,
+  legacyTypes,
+  orders,
+} from '../../upstream/resources/enumerations.ts'
+import { stolenOf, withOffset } from '../history/draft.ts'
+import { comparePositions, type Placed, positionOf, type SandboxEvent } from '../history/history.ts'
+import { sendError } from '../server.ts'
+import { createPageHabits, encodeCursor, type NextPlace, pageOf, placeOf } from './cursor.ts'
+import {
+  effectiveSeverity,
+  instantOf,
+  knownSeverities,
+  reachEvent,
+  seenBy,
+  typesOf,
+} from './filters.ts'
+import { legacySearchPath, mayDo, type TokenGrant } from './gate.ts'
+import { LuceneError, luceneMatcher, parseLucene } from './lucene.ts'
+import { sightingOf } from './matching.ts'
+import { chargeSearch } from './search-quota.ts'
+import { fullEventOf, linkTo, type SearchParts } from './search.ts'
+
+export interface LegacySearch {
+  answer(reply: FastifyReply, asked: Asked): FastifyReply
+  /** The full event, which there is here of every type. */
+  answerActivity(reply: FastifyReply, asked: Asked): FastifyReply
+}
+
+interface Asked {
+  query: unknown
+  grant: TokenGrant | null
+}
+
+interface PlacedEvent extends Placed {
+  event: SandboxEvent
+}
+
+export function createLegacySearch(parts: SearchParts): LegacySearch {
+  const { settings, history, cursors } = parts
+  const habits = createPageHabits(settings, settings.seed + 9)
+
+  return {
+    answer(reply, { query, grant }) {
+      const parsed = legacyParameters.safeParse(query)
+      if (!parsed.success) return refuse(reply, reasonsOf(parsed.error.issues))
+      const { search_after: after, from: given, ...asked } = parsed.data
+      const walk = ['legacy', asked]
+      const from = after ?? given ?? null
+      const place = placeOf(from, walk, cursors)
+      if (place === 'refused') return refuse(reply, 'bad cursor', 'INVALID_CURSOR')
+      const seen = history.all().map((event) => seenBy(event, { settings, grant }))
+      const found = inOrder(seen.filter(legacyMatcher(asked)), asked.sort_by)
+      const request = {
+        order: asked.order,
+        size: asked.size,
+        from: place,
+        matches: () => true,
+        isHidden: () => false,
+      }
+      const { items, next } = pageOf(found, request, habits)
+      const cursor = cursorOf(next, from)
+      if (cursor) cursors.handOut(cursor, walk)
+      const shown = items.map(({ uid }) => uid)
+      chargeSearch(reply, { kind: 'legacy', query: asked.query, shown }, parts)
+      return reply.send({
+        items: items.map(({ event }) => pickedFields(legacyItemOf(event, grant), asked.fields)),
+        nb_hits: found.length,
+        links: { next: cursor && linkToPage(cursor, query) },
+        search_after: cursor,
+      })
+    },
+    answerActivity(reply, { query, grant }) {
+      const { uid } = query as { uid?: string }
+      if (uid === undefined) return refuse(reply, 'uid: missing')
+      const asked = { settings, history, grant, shape: 'message' } as const
+      const { event, refusal } = reachEvent(reply, uid, asked)
+      return refusal ?? reply.send({ activity: activityOf(event, grant) })
+    },
+  }
+}
+
+/** `materialized`, `indexed` and `searchable` are all when it became visible. */
+function inOrder(
+  events: readonly SandboxEvent[],
+  sortBy: LegacyParameters['sort_by'],
+): PlacedEvent[] {
+  return events
+    .map((event) => ({ createdAtMs: momentOf(event, sortBy), uid: event.uid, event }))
+    .sort((left, right) => comparePositions(positionOf(left), positionOf(right)))
+}
+
+function momentOf(event: SandboxEvent, sortBy: LegacyParameters['sort_by']): number {
+  const { createdAtMs, arrivedAtMs, ignoredAtMs, remediatedAtMs } = event
+  switch (sortBy) {
+    case 'created':
+      return createdAtMs
+    case 'updated':
+      return Math.max(arrivedAtMs, ignoredAtMs ?? 0, remediatedAtMs ?? 0)
+    case 'indexed':
+    case 'searchable':
+    case 'materialized':
+    case 'alertable-materialized':
+      return arrivedAtMs
+  }
+}
+
+/** undefined: the answer is without one. */
+function cursorOf(next: NextPlace, from: string | null): string | null | undefined {
+  if (next === null || next === undefined) return next
+  return next === 'same' ? from : encodeCursor(next)
+}
+
+/** A path of this service, as the request was but for the cursor. */
+function linkToPage(cursor: string, query: unknown): string {
+  const parameters = new URLSearchParams()
+  for (const [key, values] of Object.entries(query as Record<string, string | string[]>)) {
+    const isCursor = key === 'from' || key === 'search_after'
+    for (const value of isCursor ? [] : [values].flat()) parameters.append(key, value)
+  }
+  parameters.append('from', cursor)
+  return `${legacySearchPath}?${parameters.toString()}`
+}
+
+function reasonsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {
+  return issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ')
+}
+
+function refuse(reply: FastifyReply, message: string, code?: string): FastifyReply {
+  return sendError(reply, { status: 400, shape: 'message', message, code })
+}
+
+/** Which events a legacy search finds. */
+
+type Test = (event: SandboxEvent) => boolean
+type Action = LegacyParameters['event_actions'][number]
+
+const isAny: Test = () => true
+
+function legacyMatcher(asked: LegacyParameters): Test {
+  const { time, risks, query } = asked
+  const tests: Test[] = [
+    time ? ({ createdAtMs: at }) => at >= time.since && at <= time.until : isAny,
+    typeTest(asked.types, asked.experimental_types),
+    tagTest(asked.tags, asked.tags_query_operator),
+    actionTest(asked),
+    risks.length > 0 ? (event) => risks.includes(riskOf(event)) : isAny,
+    asked.has_modified_risk_score ? isRescored : isAny,
+    asked.has_notes ? ({ notes }) => notes !== null : isAny,
+    query ? queryTest(query) : isAny,
+  ]
+  return (event) => tests.every((passes) => passes(event))
+}
+
+function queryTest(query: NonNullable<LegacyParameters['query']>): Test {
+  const finds = luceneMatcher(query)
+  return (event) => finds(sightingOf(event).document)
+}
+
+/** What the description's groups contain, it says itself; what else is a group, the filters know. */
+function typeTest(types: readonly LegacyType[], experimental: readonly string[]): Test {
+  if (types.length === 0 && experimental.length === 0) return isAny
+  const named = types.flatMap((type) => legacyTypeGroups[type] ?? [type])
+  const wanted = typesOf([...named, ...experimental])
+  const known = types.includes('experimental') ? typesOf(legacyTypes) : null
+  return ({ type }) => wanted.has(type) || known?.has(type) === false
+}
+
+/** Any of the tags, unless it says AND. */
+function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): Test {
+  if (tags.length === 0) return isAny
+  return (event) => {
+    const has = (tag: string): boolean => event.tags.includes(tag)
+    return operator === 'AND' ? tags.every(has) : tags.some(has)
+  }
+}
+
+/** Any of the actions; without one, what is ignored is left out. */
+function actionTest({ event_action: action, event_actions: actions }: LegacyParameters): Test {
+  const all: Action[] = [...(action ? [action] : []), ...actions]
+  const wanted = all.length > 0 ? all : (['default'] as const)
+  return (event) => wanted.some((one) => hasAction(event, one))
+}
+
+function hasAction(event: SandboxEvent, action: Action): boolean {
+  const isIgnored = event.ignoredAtMs !== null
+  const isRemediated = event.remediatedAtMs !== null
+  switch (action) {
+    case 'default':
+    case 'exclude_ignored':
+      return !isIgnored
+    case 'ignored':
+      return isIgnored
+    case 'remediated':
+      return isRemediated
+    case 'ignored_or_remediated':
+      return isIgnored || isRemediated
+    case 'risk_score_edited':
+      return isRescored(event)
+  }
+}
+
+function isRescored({ override }: SandboxEvent): boolean {
+  return override !== null
+}
+
+/** Events as the legacy search shows them: the older shape (facts.md 4). */
+
+type Fields = Record<string, unknown>
+
+/** How much of a content a preview shows. */
+const previewLength = 200
+
+/** As the public examples show an event of v2: its uid and type stand in the header. */
+function legacyItemOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
+  if ('raw' in event) return event.raw
+  const { uid, type } = event
+  const metadata = {
+    estimated_created_at: withOffset(event.createdAtMs),
+    event_id: null,
+    source: uid.split('/')[1] ?? null,
+    flare_url: linkTo(uid),
+  }
+  return {
+    data: { uid, index: type, metadata, title: titleOf(event), ...dataOf(event, grant) },
+    header: { ...headerOf(event), uid, type },
+    metadata,
+  }
+}
+
+/** The older full event, which there is of every type, also without a model. */
+function activityOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
+  const item = legacyItemOf(event, grant) as object
+  return { ...item, duplicates: [], history_logs: null, similar_items: [] }
+}
+
+/** 1 to 5 (facts.md 1, row 5); a word that no list has ranks highest. */
+function riskOf(event: SandboxEvent): number {
+  const rank = (knownSeverities as readonly string[]).indexOf(effectiveSeverity(event))
+  return rank === -1 ? knownSeverities.length : rank + 1
+}
+
+function headerOf(event: SandboxEvent): Fields {
+  const data = event.data ?? {}
+  const source = event.uid.split('/')[1] ?? null
+  return {
+    title: titleOf(event),
+    content_preview: previewOf(event),
+    category_name: textOf(data, 'context.category_name'),
+    risk: { score: riskOf(event) },
+    source,
+    source_name: textOf(data, 'source.name') ?? source,
+    actor: textOf(data, 'actor.name'),
+    timestamp: withOffset(event.createdAtMs),
+    ignored_at: timeOrNull(event.ignoredAtMs),
+    remediated_at: timeOrNull(event.remediatedAtMs),
+    tags: event.tags,
+    notes: event.notes,
+  }
+}
+
+const titles = [
+  'title',
+  'context.topic_title',
+  'context.conversation_name',
+  'domain',
+  'hostname',
+  'identity_name',
+  'term',
+  'name',
+  'username',
+  'bucket.host',
+  'bin',
+  'victim_information.username',
+]
+
+function titleOf({ uid, data }: SandboxEvent): string {
+  const found = titles.map((path) => textOf(data ?? {}, path))
+  return found.find((text) => text !== null) ?? uid
+}
+
+function previewOf({ data, highlights }: SandboxEvent): string | null {
+  const shown = Object.values(highlights)
+    .flat()[0]
+    ?.replaceAll(/<\/?mark>/g, '')
+  return (textOf(data ?? {}, 'content') ?? shown)?.slice(0, previewLength) ?? null
+}
+
+function textOf(data: Fields, path: string): string | null {
+  let value: unknown = data
+  for (const key of path.split('.')) value = (value as Fields | null | undefined)?.[key]
+  return typeof value === 'string' ? value : null
+}
+
+/** Of what is stolen, as much as the caller may see. */
+function dataOf(event: SandboxEvent, grant: TokenGrant | null): Fields {
+  if (event.data === null) return shownOf(event)
+  const { data } = fullEventOf(event, mayDo(grant, 'leaksdb.show-passwords'))
+  const stolen = stolenOf(event)
+  return {
+    ...(data as Fields),
+    ...(stolen && mayDo(grant, 'astp_credentials_access') && { credentials: stolen.credentials }),
+    ...(stolen && mayDo(grant, 'astp_cookies_access') && { cookies: stolen.cookies }),
+  }
+}
+
+/** Of a type without a model: what its highlights tell. */
+function shownOf({ highlights }: SandboxEvent): Fields {
+  const shown = Object.entries(highlights).map(([path, texts]) => [
+    path.split('.').at(-1),
+    texts.join('\n').replaceAll(/<\/?mark>/g, ''),
+  ])
+  return Object.fromEntries(shown) as Fields
+}
+
+function timeOrNull(ms: number | null): string | null {
+  return ms === null ? null : withOffset(ms)
+}
+
+/** The parameters of the legacy search, which both methods carry in the query string (facts.md 1, row 17). */
+
+/** A key that is repeated, or values with commas between. */
+function listOf<Value extends z.ZodType>(value: Value): z.ZodType<z.output<Value>[]> {
+  const texts = z.union([z.string(), z.array(z.string())]).default([])
+  return texts
+    .transform((given) => [given].flat().flatMap((text) => text.split(',')))
+    .pipe(z.array(value) as z.ZodType<z.output<Value>[], string[]>)
+}
+
+const word = z.string().min(1)
+const flag = z
+  .enum(['true', 'false', '1', '0'])
+  .transform((text) => text === 'true' || text === '1')
+
+const span = z.string().transform((text, context) => {
+  const [since, until, ...rest] = text.split('@').map(instantOf)
+  const isSpan = rest.length === 0 && Number.isFinite(since) && Number.isFinite(until)
+  if (since !== undefined && until !== undefined && isSpan) return { since, until }
+  context.addIssue('not of the form from@to, both of them timestamps')
+  return z.NEVER
+})
+
+const lucene = z.string().transform((text, context) => {
+  try {
+    return text.trim() === '' ? null : parseLucene(text)
+  } catch (error) {
+    if (!(error instanceof LuceneError)) throw error
+    context.addIssue(error.message)
+    return z.NEVER
+  }
+})
+
+/** Nothing public bounds `size`. Global policies and statistics are nothing that the sandbox has. */
+const legacyParameters = z.strictObject({
+  fields: listOf(word),
+  time: span.optional(),
+  size: z.coerce.number().int().min(1).default(10),
+  search_after: word.optional(),
+  from: word.optional(),
+  tags: listOf(word),
+  tags_query_operator: z
+    .string()
+    .toUpperCase()
+    .pipe(z.enum(['AND', 'OR']))
+    .default('OR'),
+  types: listOf(z.enum(legacyTypes)),
+  experimental_types: listOf(word),
+  event_action: z.enum(legacyEventActions).optional(),
+  event_actions: listOf(z.enum(legacyEventActions)),
+  risks: listOf(z.coerce.number().int().min(1).max(5)),
+  order: z.enum(orders).default('desc'),
+  sort_by: z.enum(legacySortKeys).default('created'),
+  use_global_policies: flag.default(true),
+  time_zone: z.string().refine(isTimeZone, 'not a time zone').optional(),
+  query: lucene.default(null),
+  has_modified_risk_score: flag.default(false),
+  has_notes: flag.default(false),
+})
+
+type LegacyParameters = z.infer<typeof legacyParameters>
+
+/** What of `item` lies at the dotted paths or below them; without paths, all of it. */
+function pickedFields(item: unknown, paths: readonly string[]): unknown {
+  if (paths.length === 0) return item
+  return pick(
+    item,
+    paths.map((path) => path.split('.')),
+  )
+}
+
+function pick(value: unknown, paths: readonly string[][]): unknown {
+  if (Array.isArray(value)) return value.map((entry) => pick(entry, paths))
+  if (paths.some(({ length }) => length === 0)) return value
+  if (typeof value !== 'object' || value === null) return undefined
+  const kept = Object.entries(value).flatMap(([key, inner]) => {
+    const below = paths.filter(([first]) => first === key).map(([, ...rest]) => rest)
+    return below.length === 0 ? [] : [[key, pick(inner, below)] as const]
+  })
+  return Object.fromEntries(kept)
+}

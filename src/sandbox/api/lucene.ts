@@ -1,0 +1,577 @@
+/**
+ * Lucene's query syntax, as its own (classic) parser reads it: OR unless said otherwise, and an AND
+ * that makes what stands on both its sides required, whatever ORs stand beyond; so parentheses are
+ * wise. What only excludes finds all the rest. A boost changes nothing, since nothing is ranked.
+ */
+import { stolenOf, zoneless } from '../history/draft.ts'
+import type { SandboxEvent } from '../history/history.ts'
+import { instantOf } from './filters.ts'
+
+interface Reading {
+  tokens: readonly LuceneToken[]
+  place: number
+  depth: number
+}
+
+/** Deeper parentheses are refused. */
+const deepest = 100
+const mostEdits = 2
+
+/** Throws LuceneError, and nothing else. */
+export function parseLucene(query: string): LuceneQuery {
+  const reading: Reading = { tokens: tokensOf(query), place: 0, depth: 0 }
+  const found = readGroup(reading, null)
+  if (next(reading).kind !== 'end') throw unexpected(reading)
+  return found
+}
+
+function readGroup(reading: Reading, field: string | null): LuceneQuery {
+  const clauses: LuceneClause[] = []
+  for (let isFirst = true; isFirst || !isOver(reading); isFirst = false) {
+    const conjunction = isFirst ? null : takeOneOf(reading, ['AND', 'OR'])
+    const sign = takeOneOf(reading, ['+', 'NOT'])
+    const last = clauses.at(-1)
+    if (conjunction === 'AND' && last?.occur === 'should') last.occur = 'must'
+    const query = readClause(reading, field)
+    clauses.push({ occur: occurOf(sign, conjunction), query })
+  }
+  return { kind: 'group', clauses }
+}
+
+function occurOf(
+  sign: '+' | 'NOT' | null,
+  conjunction: 'AND' | 'OR' | null,
+): LuceneClause['occur'] {
+  if (sign === 'NOT') return 'not'
+  return sign === '+' || conjunction === 'AND' ? 'must' : 'should'
+}
+
+function isOver(reading: Reading): boolean {
+  return ['end', ')'].includes(next(reading).kind)
+}
+
+/** `field:` before a term or a group, or neither. */
+function readClause(reading: Reading, outer: string | null): LuceneQuery {
+  const first = next(reading)
+  const isField = reading.tokens[reading.place + 1]?.kind === ':'
+  if (first.kind !== 'word' || !isField) return readTerm(reading, outer)
+  reading.place += 2
+  return readTerm(reading, fieldOf(first.pattern))
+}
+
+/** null: `*`, any field. */
+function fieldOf(pattern: Pattern): string | null {
+  const isAny = pattern.length === 1 && pattern[0] === many
+  return isAny ? null : textOf(pattern).toLowerCase()
+}
+
+function readTerm(reading: Reading, field: string | null): LuceneQuery {
+  const token = next(reading)
+  const { kind } = token
+  if (kind !== '(' && kind !== 'word' && kind !== 'quoted' && kind !== 'range') {
+    throw unexpected(reading)
+  }
+  reading.place++
+  switch (kind) {
+    case '(':
+      return readParentheses(reading, field)
+    case 'word':
+      return readWord(reading, field, token.pattern)
+    case 'quoted': {
+      const slop = suffix(reading, '~') ?? 0
+      suffix(reading, '^')
+      return { kind: 'phrase', field, text: token.text, slop }
+    }
+    case 'range':
+      suffix(reading, '^')
+      return { kind: 'range', field, from: token.from, to: token.to }
+  }
+}
+
+function readParentheses(reading: Reading, field: string | null): LuceneQuery {
+  const at = reading.tokens[reading.place - 1]?.at
+  if (++reading.depth > deepest) {
+    throw new LuceneError(`more than ${deepest} parentheses within each other at character ${at}`)
+  }
+  const group = readGroup(reading, field)
+  if (!takeOneOf(reading, [')'])) {
+    throw new LuceneError(`a parenthesis at character ${at} without its end`)
+  }
+  reading.depth--
+  suffix(reading, '^')
+  return group
+}
+
+function readWord(reading: Reading, field: string | null, pattern: Pattern): LuceneQuery {
+  const text = textOf(pattern)
+  const isFuzzy = next(reading).kind === '~'
+  const given = suffix(reading, '~')
+  suffix(reading, '^')
+  if (isFuzzy) return { kind: 'fuzzy', field, text, edits: editsOf(given, text) }
+  const compared = field === null ? null : /^([<>])(=?)(.+)$/s.exec(text)
+  if (!compared) return { kind: 'word', field, pattern }
+  const bound = { text: compared[3] ?? '', isIncluded: compared[2] === '=' }
+  const isFrom = compared[1] === '>'
+  return { kind: 'range', field, from: isFrom ? bound : null, to: isFrom ? null : bound }
+}
+
+/** A whole number is one of edits; below 1 it is the likeness of older versions. */
+function editsOf(given: number | null, text: string): number {
+  if (given === null) return mostEdits
+  return Math.min(mostEdits, given < 1 ? Math.floor((1 - given) * text.length) : Math.trunc(given))
+}
+
+function suffix(reading: Reading, sign: '~' | '^'): number | null {
+  const token = next(reading)
+  if (token.kind !== sign) return null
+  reading.place++
+  if (sign === '^' && token.value === null) {
+    throw new LuceneError(`a boost without its number at character ${token.at}`)
+  }
+  return token.value
+}
+
+function textOf(pattern: Pattern): string {
+  const signs = pattern.map((part) => {
+    if (part === many) return '*'
+    return part === one ? '?' : part
+  })
+  return signs.join('')
+}
+
+function next(reading: Reading): LuceneToken {
+  return reading.tokens[Math.min(reading.place, reading.tokens.length - 1)] as LuceneToken
+}
+
+function takeOneOf<Kind extends LuceneToken['kind']>(
+  reading: Reading,
+  kinds: readonly Kind[],
+): Kind | null {
+  const kind = kinds.find((wanted) => wanted === next(reading).kind)
+  if (kind) reading.place++
+  return kind ?? null
+}
+
+function unexpected(reading: Reading): LuceneError {
+  const { kind, at } = next(reading)
+  if (kind === 'end') return new LuceneError('the query ends where a term should follow')
+  const sign = kind === 'NOT' ? 'NOT, - or !' : kind
+  return new LuceneError(`a term should stand before ${sign} at character ${at}`)
+}
+
+/** `at`: where it stands in the query, counted from one. */
+type LuceneToken = { at: number } & (
+  | { kind: '(' | ')' | ':' | '+' | 'NOT' | 'AND' | 'OR' | 'end' }
+  | { kind: 'word'; pattern: Pattern }
+  | { kind: 'quoted'; text: string }
+  | { kind: 'range'; from: Bound | null; to: Bound | null }
+  | { kind: '~' | '^'; value: number | null }
+)
+
+type Said = LuceneToken extends infer Token
+  ? Token extends { at: number }
+    ? Omit<Token, 'at'>
+    : never
+  : never
+
+const edge = String.raw`"(?:\\[\s\S]|[^"\\])*"|(?:\\[\s\S]|[^\s\\\]}])+`
+/** By what a token begins with, in this order; a word may hold signs, but not begin with one. */
+const shapes: readonly [RegExp, (match: RegExpExecArray) => Said | null][] = [
+  [/\s+/y, () => null],
+  [/[():+]/y, ([sign]) => ({ kind: sign as '(' | ')' | ':' | '+' })],
+  [/[-!]/y, () => ({ kind: 'NOT' })],
+  [/"((?:\\[\s\S]|[^"\\])*)"/y, ([, text]) => ({ kind: 'quoted', text: unescaped(text ?? '') })],
+  [new RegExp(String.raw`([[{])\s*(${edge})\s+TO\s+(${edge})\s*([\]}])`, 'y'), rangeOf],
+  [/([~^])(\d+(?:\.\d+)?)?/y, suffixOf],
+  [/(?:\\[\s\S]|[^\s()[\]{}:"~^\\/])(?:\\[\s\S]|[^\s()[\]{}:"~^\\])*/y, ([word]) => wordOf(word)],
+]
+/** Behind a colon a sign belongs to the word, so that `price:-5` is a number. */
+const signed = /[-+](?:\\[\s\S]|[^\s()[\]{}:"~^\\])+/y
+
+const operators: Record<string, 'AND' | 'OR' | 'NOT'> = {
+  AND: 'AND',
+  '&&': 'AND',
+  OR: 'OR',
+  '||': 'OR',
+  NOT: 'NOT',
+}
+
+/** Takes time in proportion to the query's length. Throws LuceneError. */
+function tokensOf(query: string): LuceneToken[] {
+  const tokens: LuceneToken[] = []
+  let place = 0
+  while (place < query.length) {
+    const isBehindColon = tokens.at(-1)?.kind === ':'
+    const { said, length } = readToken(query, place, isBehindColon)
+    if (said) tokens.push({ ...said, at: place + 1 } as LuceneToken)
+    place += length
+  }
+  return [...tokens, { kind: 'end', at: query.length + 1 }]
+}
+
+function readToken(
+  query: string,
+  place: number,
+  isBehindColon: boolean,
+): { said: Said | null; length: number } {
+  signed.lastIndex = place
+  const number = isBehindColon ? signed.exec(query) : null
+  if (number) return { said: wordOf(number[0]), length: number[0].length }
+  for (const [shape, read] of shapes) {
+    shape.lastIndex = place
+    const match = shape.exec(query)
+    if (match) return { said: read(match), length: match[0].length }
+  }
+  throw new LuceneError(`${faultOf(query[place] ?? '')} at character ${place + 1}`)
+}
+
+function faultOf(sign: string): string {
+  switch (sign) {
+    case '"':
+      return 'a quotation mark without its end'
+    case '[':
+    case '{':
+      return 'a range that is not of the form [from TO to]'
+    case '/':
+      return 'a regular expression, which is not supported (in a term, write \\/)'
+    case '\\':
+      return 'a backslash with nothing to escape'
+    default:
+      return `an unexpected ${sign} (to mean the sign itself, write \\${sign})`
+  }
+}
+
+function wordOf(word: string): Said {
+  const operator = Object.hasOwn(operators, word) ? operators[word] : undefined
+  return operator ? { kind: operator } : { kind: 'word', pattern: patternOf(word) }
+}
+
+function patternOf(word: string): Pattern {
+  return [...word.matchAll(/\\([\s\S])|([\s\S])/gu)].map(([, escaped, plain]) => {
+    if (plain === '*') return many
+    return plain === '?' ? one : (escaped ?? plain ?? '')
+  })
+}
+
+function rangeOf([, open, from = '', to = '', close]: RegExpExecArray): Said {
+  return {
+    kind: 'range',
+    from: boundOf(from, open === '['),
+    to: boundOf(to, close === ']'),
+  }
+}
+
+/** null: open on that side. */
+function boundOf(edgeText: string, isIncluded: boolean): Bound | null {
+  if (edgeText === '*') return null
+  const isQuoted = edgeText.startsWith('"') && edgeText.endsWith('"') && edgeText.length > 1
+  return { text: unescaped(isQuoted ? edgeText.slice(1, -1) : edgeText), isIncluded }
+}
+
+function suffixOf([, sign, value]: RegExpExecArray): Said {
+  return { kind: sign as '~' | '^', value: value === undefined ? null : Number(value) }
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([\s\S])/g, '$1')
+}
+
+/** When a term of a query is found in a text. */
+
+/** In time proportional to both lengths: no text makes it slow. */
+function fitsPattern(pattern: Pattern, text: string): boolean {
+  const signs = Array.from(text)
+  let [place, at] = [0, 0]
+  let retry: { place: number; at: number } | null = null
+  while (at < signs.length) {
+    const part = pattern[place]
+    if (part === many) {
+      retry = { place: ++place, at }
+    } else if (part === one || part === signs[at]) {
+      place++
+      at++
+    } else if (retry) {
+      retry = { place: retry.place, at: retry.at + 1 }
+      place = retry.place
+      at = retry.at
+    } else return false
+  }
+  return pattern.slice(place).every((part) => part === many)
+}
+
+/** Whether all words of `phrase` stand in order, with `slop` others between them at most. */
+function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
+  const [first, ...rest] = wordsOf(phrase)
+  return ({ words }) =>
+    words.some((word, start) => {
+      if (word !== first) return false
+      let last = start
+      for (const asked of rest) {
+        last = words.indexOf(asked, last + 1)
+        if (last === -1) return false
+      }
+      return last - start - rest.length <= slop
+    })
+}
+
+/** Whether one word is at most `edits` insertions, deletions and replacements away from the other. */
+function isWithin(left: string, right: string, edits: number): boolean {
+  if (Math.abs(left.length - right.length) > edits) return false
+  let row = Array.from({ length: right.length + 1 }, (_unused, index) => index)
+  for (let i = 1; i <= left.length; i++) {
+    const below = [i]
+    for (let j = 1; j <= right.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (left[i - 1] === right[j - 1] ? 0 : 1)
+      below.push(Math.min(replaced, (row[j] ?? 0) + 1, (below[j - 1] ?? 0) + 1))
+    }
+    if (Math.min(...below) > edits) return false
+    row = below
+  }
+  return (row[right.length] ?? Infinity) <= edits
+}
+
+/** Numbers by size, dates by time (a day as a whole), all else by letters. */
+function isInRange(value: string, from: Bound | null, to: Bound | null): boolean {
+  const above = from === null ? 1 : compare(value, from.text, !from.isIncluded)
+  const below = to === null ? -1 : compare(value, to.text, to.isIncluded)
+  return (from?.isIncluded ? above >= 0 : above > 0) && (to?.isIncluded ? below <= 0 : below < 0)
+}
+
+const numeric = /^[-+]?\d+(?:\.\d+)?$/
+const dated = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[-+]\d\d:?\d\d)?)?$/
+const dayMs = 86_400_000
+
+/** Below, at or above 0; `atEnd`: the bound is the end of its day, where it is a day. */
+function compare(value: string, bound: string, atEnd: boolean): number {
+  if (numeric.test(value) && numeric.test(bound)) return Number(value) - Number(bound)
+  if (dated.test(value) && dated.test(bound)) {
+    return instantOf(value) - instantOf(bound) - (atEnd && !bound.includes('T') ? dayMs - 1 : 0)
+  }
+  const [left, right] = [value.toLowerCase(), bound.toLowerCase()]
+  if (left === right) return 0
+  return left < right ? -1 : 1
+}
+
+type Test = (document: SearchDocument) => boolean
+
+/** Judges documents; letters' case never matters. */
+export function luceneMatcher(query: LuceneQuery): Test {
+  switch (query.kind) {
+    case 'group':
+      return groupMatcher(query.clauses)
+    case 'word':
+      return wordMatcher(query.field, query.pattern)
+    case 'phrase': {
+      const { field, text, slop } = query
+      return anyText(field, slop === 0 ? phraseFinder(text) : nearFinder(text, slop))
+    }
+    case 'fuzzy': {
+      const [text, { edits }] = [query.text.toLowerCase(), query]
+      return anyText(query.field, ({ words }) => words.some((word) => isWithin(word, text, edits)))
+    }
+    case 'range': {
+      const { field, from, to } = query
+      return (document) => valuesOf(document, field).some((value) => isInRange(value, from, to))
+    }
+  }
+}
+
+function groupMatcher(clauses: Extract<LuceneQuery, { kind: 'group' }>['clauses']): Test {
+  const testsOf = (occur: string): Test[] =>
+    clauses.filter((clause) => clause.occur === occur).map(({ query }) => luceneMatcher(query))
+  const [must, not, should] = [testsOf('must'), testsOf('not'), testsOf('should')]
+  const isOneNeeded = must.length === 0 && should.length > 0
+  return (document) =>
+    must.every((holds) => holds(document)) &&
+    !not.some((holds) => holds(document)) &&
+    (!isOneNeeded || should.some((holds) => holds(document)))
+}
+
+function wordMatcher(field: string | null, pattern: Pattern): Test {
+  const isAll = pattern.every((part) => part === many)
+  if (isAll) return field === null ? () => true : (document) => valuesOf(document, field).length > 0
+  const asked = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
+  if (!asked.includes(many) && !asked.includes(one)) {
+    const phrase = asked.join('')
+    if (field === '_exists_') return (document) => valuesOf(document, phrase).length > 0
+    return anyText(field, phraseFinder(phrase))
+  }
+  return anyText(
+    field,
+    ({ words, chunks, lower }) =>
+      (field !== null && fitsPattern(asked, lower)) ||
+      [...words, ...chunks].some((word) => fitsPattern(asked, word)),
+  )
+}
+
+/** The whole document's text, or each value of one field. */
+function anyText(field: string | null, holds: (text: WordText) => boolean): Test {
+  if (field === null) return (document) => holds(termText(document))
+  return (document) => valuesOf(document, field).some((value) => holds(wordTextOf(value)))
+}
+
+function valuesOf(document: SearchDocument, field: string | null): readonly string[] {
+  if (field === null) return termText(document).words
+  return Object.hasOwn(document.fields, field) ? (document.fields[field] ?? []) : []
+}
+
+const texts = new WeakMap<SearchDocument, WordText>()
+
+function termText(document: SearchDocument): WordText {
+  const known = texts.get(document) ?? wordTextOf(document.text)
+  texts.set(document, known)
+  return known
+}
+
+/** A query in Lucene's syntax, as understood. */
+type LuceneQuery =
+  | { kind: 'group'; clauses: readonly LuceneClause[] }
+  | { kind: 'word'; field: string | null; pattern: Pattern }
+  | { kind: 'phrase'; field: string | null; text: string; slop: number }
+  | { kind: 'fuzzy'; field: string | null; text: string; edits: number }
+  | { kind: 'range'; field: string | null; from: Bound | null; to: Bound | null }
+
+/** `must` and `not` bind all others; where nothing must be, one of the rest has to. */
+interface LuceneClause {
+  occur: 'should' | 'must' | 'not'
+  query: LuceneQuery
+}
+
+interface Bound {
+  text: string
+  isIncluded: boolean
+}
+
+/** Characters, where `one` stands for any of them and `many` for any number of any. */
+type Pattern = readonly (string | typeof one | typeof many)[]
+const one = Symbol('?')
+const many = Symbol('*')
+
+/** The query is none; the message says where, and what would be one. */
+export class LuceneError extends Error {
+  override name = 'LuceneError'
+}
+
+/** An event as searches see it: what is stolen in a stealer log with it, what a tenant adds without. */
+
+export interface SearchDocument {
+  /** Everything that is text, one piece a line. */
+  text: string
+  /** By dotted path, whole (`data.actor.name`), without `data` or `metadata`, and by its last name. */
+  fields: Readonly<Record<string, readonly string[]>>
+}
+
+type Leaf = readonly [path: string, value: string | number | boolean]
+
+export function documentOf(event: SandboxEvent): SearchDocument {
+  const leaves = 'raw' in event ? leavesOf('', event.raw) : leavesOfEvent(event)
+  let fields: SearchDocument['fields'] | undefined
+  return {
+    text: textsOf(event, leaves).join('\n'),
+    get fields() {
+      return (fields ??= fieldsOf(leaves))
+    },
+  }
+}
+
+function leavesOfEvent(event: SandboxEvent): Leaf[] {
+  const metadata = {
+    uid: event.uid,
+    type: event.type,
+    severity: event.severity,
+    estimated_created_at: `${zoneless(event.createdAtMs)}Z`,
+  }
+  return leavesOf('', { metadata, data: { ...event.data, ...stolenOf(event) } })
+}
+
+function textsOf(event: SandboxEvent, leaves: readonly Leaf[]): string[] {
+  const told = leaves.flatMap(([path, value]) =>
+    typeof value === 'string' && !path.startsWith('metadata.') ? [value] : [],
+  )
+  if ('raw' in event) return told
+  const shown = Object.values(event.highlights)
+    .flat()
+    .filter((text) => typeof text === 'string') // a test may put anything there
+    .map((text) => text.replaceAll(/<\/?mark>/g, ''))
+  return [...new Set([...shown, ...told, event.uid, ...event.identifiers.map(({ name }) => name)])]
+}
+
+function leavesOf(path: string, value: unknown, leaves: Leaf[] = []): Leaf[] {
+  if (Array.isArray(value)) {
+    for (const entry of value) leavesOf(path, entry, leaves)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, inner] of Object.entries(value)) {
+      leavesOf(path === '' ? key.toLowerCase() : `${path}.${key.toLowerCase()}`, inner, leaves)
+    }
+  } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
+    leaves.push([path, value])
+  }
+  return leaves
+}
+
+function fieldsOf(leaves: readonly Leaf[]): Record<string, string[]> {
+  const fields = new Map<string, string[]>()
+  for (const [path, value] of leaves) {
+    for (const name of namesOf(path)) {
+      const values = fields.get(name) ?? []
+      fields.set(name, values)
+      values.push(String(value))
+    }
+  }
+  return Object.fromEntries(fields)
+}
+
+function namesOf(path: string): Set<string> {
+  return new Set([path, path.replace(/^(?:data|metadata)\./, ''), path.split('.').at(-1) ?? path])
+}
+
+/** A text as a search sees it: words in small letters, whatever stands between them. */
+export interface WordText {
+  words: readonly string[]
+  /** All of them, with a space before and behind each. */
+  joined: string
+  /** What stands between white space, in small letters, without punctuation around it. */
+  chunks: readonly string[]
+  lower: string
+}
+
+/** Scripts without spaces: each character is a word, as Lucene's standard analysis has it. */
+const words =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}\p{M}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]+/gv
+const around = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
+
+function wordsOf(text: string): string[] {
+  return text.toLowerCase().match(words) ?? []
+}
+
+/** Each form is made when it is first asked for. */
+export function wordTextOf(text: string): WordText {
+  const lower = text.toLowerCase()
+  let found: string[] | undefined
+  let joined: string | undefined
+  let chunks: string[] | undefined
+  return {
+    lower,
+    get words() {
+      return (found ??= wordsOf(lower))
+    },
+    get joined() {
+      return (joined ??= ` ${this.words.join(' ')} `)
+    },
+    get chunks() {
+      return (chunks ??= chunksOf(lower))
+    },
+  }
+}
+
+function chunksOf(lower: string): string[] {
+  return lower.split(/\s+/).flatMap((chunk) => [chunk, chunk.replaceAll(around, '')])
+}
+
+/** Whether the words of `phrase` stand in a text one after the other; without words, its signs. */
+export function phraseFinder(phrase: string): (text: WordText) => boolean {
+  const asked = wordsOf(phrase)
+  const joined = ` ${asked.join(' ')} `
+  const signs = phrase.toLowerCase().trim()
+  return (text) => (asked.length === 0 ? text.lower.includes(signs) : text.joined.includes(joined))
+}

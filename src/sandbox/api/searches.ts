@@ -1,0 +1,159 @@
+/** Everything that is searched or walked among the events, over HTTP. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { eventFilterTypes, expandFields } from '../../upstream/resources/enumerations.ts'
+import { stolenOf } from '../history/draft.ts'
+import type { History } from '../history/history.ts'
+import type { SandboxSettings } from '../options.ts'
+import { type RequestLog, sendError, validationEntry } from '../server.ts'
+import { createCursorWatch, type CursorWatch, encodeCursor, placeOf } from './cursor.ts'
+import { filterCategories, knownSeverities, reachEvent } from './filters.ts'
+import {
+  globalSearchPath,
+  grantOf,
+  legacySearchPath,
+  type TokenGrant,
+  type Tokens,
+} from './gate.ts'
+import { createLegacySearch, type LegacySearch } from './legacy-search.ts'
+import type { SearchQuota } from './search-quota.ts'
+import { type Caller, createSearch, type Search } from './search.ts'
+
+interface Searches {
+  events: Search
+  legacy: LegacySearch
+  expand(reply: FastifyReply, asked: Expansion): FastifyReply
+  /** The cursors of all of them. */
+  cursors: CursorWatch
+}
+
+export function createSearches(given: {
+  settings: SandboxSettings
+  history: History
+  quota: SearchQuota
+  tenantOf: (identifierId: number) => number | undefined
+}): Searches {
+  const cursors = createCursorWatch()
+  const parts = { ...given, cursors }
+  return {
+    events: createSearch(parts),
+    legacy: createLegacySearch(parts),
+    expand: (reply, asked) => answerExpansion(reply, asked, parts),
+    cursors,
+  }
+}
+
+export function addSearches(
+  app: FastifyInstance,
+  { searches, tokens, log }: { searches: Searches; tokens: Tokens; log: RequestLog },
+): void {
+  const { events, legacy } = searches
+  const callerOf = (request: FastifyRequest): Caller => ({
+    grant: grantOf(request, tokens),
+    body: log.entryOf(request).body,
+  })
+  app.post('/firework/v4/events/identifier_groups/:id/_search', (request, reply) =>
+    events.answerGroup(request, reply, callerOf(request)),
+  )
+  app.post('/firework/v4/events/identifiers/:id/_search', (request, reply) =>
+    events.answerIdentifier(request, reply, callerOf(request)),
+  )
+  app.post('/firework/v4/events/tenant/_search', (request, reply) =>
+    events.answerTenant(reply, callerOf(request)),
+  )
+  app.get('/firework/v4/events/filters/types', () => ({ categories: typeCategories() }))
+  app.get('/firework/v4/events/filters/severities', () => ({ severities: severityWords }))
+  app.post(globalSearchPath, (request, reply) => events.answerGlobal(reply, callerOf(request)))
+  app.get('/firework/v4/events/_expand', (request, reply) =>
+    searches.expand(reply, { query: request.query, grant: grantOf(request, tokens) }),
+  )
+  app.get('/firework/v2/activities/', (request, reply) =>
+    legacy.answerActivity(reply, { query: request.query, grant: grantOf(request, tokens) }),
+  )
+  for (const method of ['GET', 'POST'] as const) {
+    app.route({
+      method,
+      url: legacySearchPath,
+      handler: (request, reply) =>
+        legacy.answer(reply, { query: request.query, grant: grantOf(request, tokens) }),
+    })
+  }
+}
+
+/** Every word that a `type` filter takes: the groups with what they contain, the rest by itself. */
+function typeCategories(): unknown[] {
+  const filters: readonly string[] = eventFilterTypes
+  return filters.map((value) => ({
+    value,
+    label: labelOf(value),
+    types: (filterCategories[value] ?? [])
+      .filter((type) => filters.includes(type))
+      .map((type) => ({ value: type, label: labelOf(type) })),
+  }))
+}
+
+const colors = ['#5e6a7d', '#3b82f6', '#f59e0b', '#f97316', '#dc2626'] as const
+
+const severityWords = knownSeverities.map((value, rank) => ({
+  value,
+  label: labelOf(value),
+  color: colors[rank] ?? colors[0],
+}))
+
+function labelOf(value: string): string {
+  return value.charAt(0).toUpperCase() + value.slice(1).replaceAll('_', ' ')
+}
+
+/** Pages of what a stealer log holds: credentials or cookies. */
+
+interface ExpandParts {
+  settings: SandboxSettings
+  history: History
+  cursors: CursorWatch
+}
+
+interface Expansion {
+  query: unknown
+  grant: TokenGrant | null
+}
+
+/** The names, the default and the most of `size`: facts.md 1, row 16. */
+const expandQuery = z.strictObject({
+  uid: z.string().min(1),
+  field: z.enum(expandFields),
+  from: z.string().optional(),
+  size: z.coerce.number().int().min(1).max(20).default(20),
+})
+
+function answerExpansion(
+  reply: FastifyReply,
+  { query, grant }: Expansion,
+  { cursors, ...parts }: ExpandParts,
+): FastifyReply {
+  const asked = expandQuery.safeParse(query)
+  if (!asked.success) {
+    const detail = asked.error.issues.map(({ path, message }) =>
+      validationEntry(['query', ...path.map(String)], message),
+    )
+    return reply.code(422).send({ detail })
+  }
+  const { from = null, ...walk } = asked.data
+  const { event, refusal } = reachEvent(reply, walk.uid, { ...parts, grant })
+  if (refusal) return refusal
+  const stolen = stolenOf(event)
+  if (!stolen) {
+    const message = 'an event of this type has nothing to expand'
+    return sendError(reply, { status: 400, code: 'UNSUPPORTED', message })
+  }
+  const name = `${walk.field} ${walk.uid}`
+  const place = placeOf(from, ['expand', walk], cursors)
+  if (place === 'refused' || (place && place[1] !== name)) {
+    return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
+  }
+  const start = place?.[0] ?? 0
+  const all: readonly unknown[] = stolen[walk.field]
+  const end = start + walk.size
+  const next = end < all.length ? encodeCursor([end, name]) : null
+  if (next) cursors.handOut(next, ['expand', walk])
+  return reply.send({ items: all.slice(start, end), next })
+}

@@ -1,0 +1,183 @@
+/**
+ * The tenants of the organizations: those that the keys name from the start, and those created since.
+ * A new one has an empty identifier group, and every administrator of its organization may use it.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { tenantCreation, type WireTenant } from '../../upstream/resources/tenants.ts'
+import type { Permission, SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
+import { type RequestLog, sendError, validationEntry } from '../server.ts'
+import type { Keepable } from '../state/data-folder.ts'
+import { grantOf, type TokenGrant, type Tokens } from './gate.ts'
+
+interface SandboxTenant {
+  id: number
+  name: string
+  description: string
+  industry: string
+  organizationId: number
+  feedId: number
+  employees: number | null
+}
+
+export interface Tenants extends Keepable {
+  all(): readonly SandboxTenant[]
+  /** In the order in which the key names them; those created later follow. */
+  ofKey(key: string): readonly SandboxTenant[]
+  create(
+    organizationId: number,
+    given: { name: string; description?: string | undefined; industry?: string | undefined },
+  ): SandboxTenant
+}
+
+interface Parts {
+  organizations: readonly SandboxOrganization[]
+  /** Gets the first group of each new tenant. */
+  groups: SandboxGroup[]
+}
+
+export function createTenants({ organizations, groups }: Parts): Tenants {
+  const standing = standingTenants(organizations)
+  const standingById = new Map(standing.map((tenant) => [tenant.id, tenant]))
+  const owners = new Map(
+    organizations.flatMap((owner) => owner.keys.map((own) => [own.key, { owner, own }])),
+  )
+  const created: z.infer<typeof keptTenant>[] = []
+  const all = (): SandboxTenant[] => [...standing, ...created.map(({ tenant }) => tenant)]
+
+  function enter(made: z.infer<typeof keptTenant>): void {
+    created.push(made)
+    groups.push({ ...made.group, tenantId: made.tenant.id, identifiers: [] })
+  }
+
+  return {
+    all,
+    ofKey(key) {
+      const { owner, own } = owners.get(key) ?? {}
+      const isAdministrator = own?.permissions?.includes('organization_admin') ?? own !== undefined
+      const later = created.map(({ tenant }) => tenant)
+      const open = isAdministrator ? later.filter((one) => one.organizationId === owner?.id) : []
+      const ids = new Set([...(own?.tenants ?? []), ...open.map(({ id }) => id)])
+      return [...ids].flatMap(
+        (id) => standingById.get(id) ?? later.find((tenant) => tenant.id === id) ?? [],
+      )
+    },
+    create(organizationId, { name, description = '', industry = 'global' }) {
+      const id = nextAfter([...all().map((tenant) => tenant.id), ...groups.map(tenantOf)])
+      const tenant = { ...newTenant(id, organizationId), name, description, industry }
+      enter({ tenant, group: { id: nextAfter(groups.map((group) => group.id)), name } })
+      return tenant
+    },
+    snapshot: () => created,
+    restore: (kept) => z.array(keptTenant).parse(kept).forEach(enter),
+  }
+}
+
+const keptTenant = z.object({
+  tenant: z.object({
+    id: z.int(),
+    name: z.string(),
+    description: z.string(),
+    industry: z.string(),
+    organizationId: z.int(),
+    feedId: z.int(),
+    employees: z.int().nullable(),
+  }),
+  group: z.object({ id: z.int(), name: z.string() }),
+})
+
+function standingTenants(organizations: readonly SandboxOrganization[]): SandboxTenant[] {
+  return organizations.flatMap(({ id, keys }) =>
+    [...new Set(keys.flatMap(({ tenants }) => tenants))].map((tenant) => newTenant(tenant, id)),
+  )
+}
+
+function newTenant(id: number, organizationId: number): SandboxTenant {
+  return {
+    id,
+    name: `Tenant ${id}`,
+    description: '',
+    industry: 'global',
+    organizationId,
+    feedId: 700_000 + id,
+    employees: id % 2 === 0 ? null : 250,
+  }
+}
+
+function tenantOf({ tenantId }: SandboxGroup): number {
+  return tenantId
+}
+
+function nextAfter(ids: readonly number[]): number {
+  return Math.max(0, ...ids) + 1
+}
+
+/** Tenants over HTTP: creating one, and which the caller may use. */
+
+interface RequestParts {
+  settings: Pick<SandboxSettings, 'organizations'>
+  tenants: Tenants
+  tokens: Tokens
+  log: RequestLog
+}
+
+export function addTenants(app: FastifyInstance, parts: RequestParts): void {
+  const { tenants, tokens, log } = parts
+  app.get('/firework/v2/me/tenants', (request, reply) => {
+    const grant = grantOf(request, tokens)
+    const own = grant ? tenants.ofKey(grant.key) : []
+    return reply.send({ tenants: own.map((one) => tenantItemOf(one, grant?.permissions ?? [])) })
+  })
+  app.post('/firework/v2/organizations/:id/tenants', (request, reply) => {
+    const grant = grantOf(request, tokens)
+    const refused = refuseOrganization(request, reply, { grant, ...parts })
+    if (refused || !grant) return refused
+    const asked = creation.safeParse(log.entryOf(request).body ?? {})
+    if (!asked.success) {
+      const [issue] = asked.error.issues
+      const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}`
+      return sendError(reply, { status: 400, shape: 'message', message })
+    }
+    const tenant = tenants.create(grant.organizationId, asked.data)
+    return reply.send(tenantItemOf(tenant, grant.permissions))
+  })
+}
+
+/** Nothing is required there (OpenAPI v2, NewTenantInfo). */
+const creation = tenantCreation.strip().extend({ name: z.string().default('New tenant') })
+
+/** Whether the caller is of an organization that there is; whether it may, the gate has judged. */
+function refuseOrganization(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { grant, settings }: Pick<RequestParts, 'settings'> & { grant: TokenGrant | null },
+): FastifyReply | null {
+  const { id } = request.params as { id: string }
+  if (!/^\d+$/.test(id)) {
+    const detail = [validationEntry(['path', 'organization_id'], 'not an integer', id)]
+    return reply.code(422).send({ detail })
+  }
+  if (!settings.organizations.some((known) => String(known.id) === id)) {
+    return sendError(reply, { status: 404, shape: 'message', message: 'no such organization' })
+  }
+  if (String(grant?.organizationId) === id) return null
+  return sendError(reply, { status: 403, shape: 'message', message: 'another organization' })
+}
+
+function tenantItemOf(tenant: SandboxTenant, permissions: readonly Permission[]): WireTenant {
+  return {
+    id: tenant.id,
+    name: tenant.name,
+    type: 'standard',
+    description: tenant.description,
+    organization_id: tenant.organizationId,
+    urn: `urn:sandbox:tenant:${tenant.id}`,
+    number_of_employees: tenant.employees,
+    industry: tenant.industry,
+    is_disabled: false,
+    is_archived: false,
+    feed_id: tenant.feedId,
+    permissions: [...permissions],
+    prevent_global_search: !permissions.includes('firework.global_search'),
+  }
+}

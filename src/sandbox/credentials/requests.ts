@@ -1,0 +1,468 @@
+/** The requests for credentials over HTTP: an identifier's feed, the tenant's, and the searches. */
+import { createHash } from 'node:crypto'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import { credentialIncludes, orders } from '../../upstream/resources/enumerations.ts'
+import {
+  createCursorWatch,
+  createPageHabits,
+  decodeCursor,
+  encodeCursor,
+  type NextPlace,
+  pageOf,
+  wirePage,
+} from '../api/cursor.ts'
+import { instantOf, refuseIdentifier } from '../api/filters.ts'
+import {
+  astpSearchPath,
+  credentialSearchPath,
+  grantOf,
+  mayDo,
+  type TokenGrant,
+  type Tokens,
+} from '../api/gate.ts'
+import { chargeSearch, type SearchQuota } from '../api/search-quota.ts'
+import { withOffset } from '../history/draft.ts'
+import { comparePositions, type Placed, type Position, positionOf } from '../history/history.ts'
+import { hashOf, type SandboxSettings } from '../options.ts'
+import { type RequestLog, sendError, validationEntry } from '../server.ts'
+import type { Keepable } from '../state/data-folder.ts'
+import type { CredentialHistory, SandboxCredential } from './history.ts'
+
+interface CredentialRequests extends Pick<
+  CredentialWalks,
+  'expireCursors' | 'changedWalks' | 'cursors'
+> {
+  answerFeed(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
+  answerTenant(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
+  /** `isCharged`: it costs quota. */
+  answerSearch(
+    reply: FastifyReply,
+    asked: { body: unknown; grant: TokenGrant | null; isCharged: boolean },
+  ): FastifyReply
+}
+
+interface Parts {
+  settings: SandboxSettings
+  history: CredentialHistory
+  quota: SearchQuota
+  walks: CredentialWalks
+  /** Whose identifier it is; undefined: there is none. */
+  tenantOf: (identifierId: number) => number | undefined
+}
+
+export function createCredentialRequests(given: Omit<Parts, 'walks'>): CredentialRequests {
+  const walks = createCredentialWalks(given.settings)
+  const parts = { ...given, walks }
+  return {
+    ...walks,
+    answerFeed(request, reply, grant) {
+      const { id } = request.params as { id: string }
+      const asker = { id, grant, tenantOf: given.tenantOf, shape: 'message' } as const
+      const refused = refuseIdentifier(reply, asker)
+      if (refused) return refused
+      const asked = credentialFeedQuery.safeParse(request.query)
+      if (!asked.success) return refuseShape(reply, 'query', asked.error)
+      return sendFeedPage(reply, { id, ...asked.data, show: shownTo(grant) }, parts)
+    },
+    answerTenant(request, reply, grant) {
+      const asked = tenantCredentialsQuery.safeParse(request.query)
+      if (!asked.success) return refuseShape(reply, 'query', asked.error)
+      const isOwn = ({ identifierIds }: SandboxCredential): boolean =>
+        identifierIds.some((id) => given.tenantOf(id) === grant?.tenantId)
+      return sendTenantPage(reply, { ...asked.data, show: shownTo(grant), isOwn }, parts)
+    },
+    answerSearch(reply, { body, grant, isCharged }) {
+      const asked = credentialSearchBody.safeParse(body ?? {})
+      if (!asked.success) return refuseShape(reply, 'body', asked.error)
+      return sendSearchPage(reply, { ...asked.data, show: shownTo(grant), isCharged }, parts)
+    },
+  }
+}
+
+export function addCredentials(
+  app: FastifyInstance,
+  {
+    credentials,
+    tokens,
+    log,
+  }: { credentials: CredentialRequests; tokens: Tokens; log: RequestLog },
+): void {
+  app.get('/firework/v3/identifiers/:id/feed/credentials', (request, reply) =>
+    credentials.answerFeed(request, reply, grantOf(request, tokens)),
+  )
+  for (const method of ['GET', 'POST'] as const) {
+    app.route({
+      method,
+      url: '/firework/v2/me/feed/credentials',
+      handler: (request, reply) =>
+        credentials.answerTenant(request, reply, grantOf(request, tokens)),
+    })
+  }
+  for (const path of [credentialSearchPath, astpSearchPath] as const) {
+    app.post(path, (request, reply) =>
+      credentials.answerSearch(reply, {
+        body: log.entryOf(request).body,
+        grant: grantOf(request, tokens),
+        isCharged: path === credentialSearchPath,
+      }),
+    )
+  }
+}
+
+function sendFeedPage(
+  reply: FastifyReply,
+  { id, size, show, ...asked }: z.infer<typeof credentialFeedQuery> & Shown & { id: string },
+  { settings, history, walks }: Parts,
+): FastifyReply {
+  const { from = null } = asked
+  const page = walks.read({
+    walk: ['feed', id, size],
+    ...inFeedOrder(history.all(), settings),
+    size,
+    from,
+    matches: ({ identifierIds }) => identifierIds.includes(Number(id)),
+  })
+  if (!page) return refuseCursor(reply)
+  return reply.send(
+    wirePage(
+      page.shown.map((one) => feedItemOf(show(one))),
+      page.next,
+      from,
+    ),
+  )
+}
+
+function sendTenantPage(
+  reply: FastifyReply,
+  asked: z.infer<typeof tenantCredentialsQuery> &
+    Shown & { isOwn: (credential: SandboxCredential) => boolean },
+  { history, walks }: Parts,
+): FastifyReply {
+  const { size, order_type: order, show, isOwn } = asked
+  const from = asked.from ?? null
+  const page = walks.read({
+    walk: ['tenant', size, order],
+    entries: inImportOrder(history.all()),
+    order,
+    size,
+    from,
+    matches: isOwn,
+  })
+  if (!page) return refuseCursor(reply)
+  const items = page.shown.map((one) => tenantItemOf(show(one)))
+  return reply.send(wirePage(items, page.next, from))
+}
+
+function sendSearchPage(
+  reply: FastifyReply,
+  { show, isCharged, ...body }: CredentialSearchBody & Shown & { isCharged: boolean },
+  { settings, history, quota, walks }: Parts,
+): FastifyReply {
+  const { from = null, ...walk } = body
+  const { credentialSizeLimit, filtersImportedAt } = settings
+  if (credentialSizeLimit !== null && body.size > credentialSizeLimit) {
+    return sendError(reply, { status: 504 })
+  }
+  const page = walks.read({
+    walk: ['search', walk],
+    entries: inSearchOrder(history.all()),
+    order: body.order,
+    size: body.size,
+    from,
+    matches: credentialMatcher(body, filtersImportedAt),
+  })
+  if (!page) return refuseCursor(reply)
+  const shown = page.shown.map(({ id }) => id)
+  if (isCharged) {
+    chargeSearch(reply, { kind: 'credentials', query: body.query, shown }, { settings, quota })
+  }
+  const items = page.shown.map((one) => searchItemOfCredential(show(one), body.include))
+  return reply.send(wirePage(items, page.next, from))
+}
+
+interface Shown {
+  /** What of a credential the caller may see. */
+  show: (credential: SandboxCredential) => SandboxCredential
+}
+
+function shownTo(grant: TokenGrant | null): Shown['show'] {
+  const maySee = mayDo(grant, 'leaksdb.show-passwords')
+  return (credential) => (maySee ? credential : { ...credential, hash: null })
+}
+
+function refuseShape(reply: FastifyReply, part: string, error: z.ZodError): FastifyReply {
+  const detail = error.issues.map(({ path, message }) => {
+    const place = path.map((key) => (typeof key === 'number' ? key : String(key)))
+    return validationEntry([part, ...place], message)
+  })
+  return reply.code(422).send({ detail })
+}
+
+function refuseCursor(reply: FastifyReply): FastifyReply {
+  return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
+}
+
+/** Credentials as the feeds and as the v4 search show them: each leaves out what the other has. */
+
+/** At most so many of a credential's domains and addresses are shown (OpenAPI v4, CredentialsQueryPayload). */
+const mostIncluded = 100
+
+export function feedItemOf(credential: SandboxCredential): unknown {
+  if ('raw' in credential) return credential.raw
+  const { source, knownPasswordId, remediatedAtMs, ignoredAtMs } = credential
+  return {
+    ...recordOf(credential),
+    known_password_id: knownPasswordId,
+    source: source && { ...sourceOf(source), pii_tags: source.piiTags },
+    remediated_at: timeOrNull(remediatedAtMs),
+    ignored_at: timeOrNull(ignoredAtMs),
+  }
+}
+
+function tenantItemOf(credential: SandboxCredential): unknown {
+  if ('raw' in credential) return credential.raw
+  return { ...(feedItemOf(credential) as object), credential_hash: pairHashOf(credential) }
+}
+
+function searchItemOfCredential(
+  credential: SandboxCredential,
+  include: readonly CredentialInclude[],
+): unknown {
+  if ('raw' in credential) return credential.raw
+  const { source, knownPasswordId, authDomains } = credential
+  return {
+    ...recordOf(credential),
+    source: source && {
+      ...sourceOf(source),
+      is_alert_enabled: true,
+      pii_tags: source.piiTags,
+      url: null,
+    },
+    known_password_id: include.includes('known_password_id') ? knownPasswordId : null,
+    credential_hash: pairHashOf(credential),
+    event_uid: credential.eventUid ?? null,
+    ...(include.includes('auth_domains') && { auth_domains: authDomains.slice(0, mostIncluded) }),
+    ...(include.includes('urls') && {
+      urls: authDomains.slice(0, mostIncluded).map((host) => `https://${host}/login`),
+    }),
+  }
+}
+
+function recordOf(credential: SandboxCredential): Record<string, unknown> {
+  return {
+    id: credential.id,
+    source_id: credential.source?.id ?? null,
+    imported_at: withOffset(credential.importedAtMs),
+    identity_name: credential.identityName,
+    hash: credential.hash,
+    hash_type: credential.hashType,
+    domain: credential.domain,
+  }
+}
+
+/** Names the pair of identity and secret, without telling it; null where there is no secret. */
+function pairHashOf({ identityName, hash }: SandboxCredential): string | null {
+  if (hash === null) return null
+  return createHash('sha256')
+    .update(JSON.stringify([identityName, hash]))
+    .digest('hex')
+}
+
+function sourceOf(source: NonNullable<SandboxCredential['source']>): Record<string, unknown> {
+  return {
+    id: source.id,
+    name: source.name,
+    description_en: `What ${source.name} is.`,
+    description_fr: `Ce que ${source.name} est.`,
+    breached_at: timeOrNull(source.breachedAtMs),
+    leaked_at: timeOrNull(source.leakedAtMs),
+  }
+}
+
+function timeOrNull(ms: number | null): string | null {
+  return ms === null ? null : withOffset(ms)
+}
+
+/** What the requests for credentials ask: refused is what the service refuses. */
+
+const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
+const include = z.enum(credentialIncludes)
+const word = z.string().min(1)
+
+type CredentialInclude = z.infer<typeof include>
+
+/** Body of the v4 search: sizes as service.md has them, defaults as facts.md 1, row 13, and 2.3. */
+const credentialSearchBody = z.object({
+  query: z.discriminatedUnion('type', [
+    z.object({ type: z.literal('domain'), fqdn: word }),
+    z.object({ type: z.literal('auth_domain'), fqdn: word }),
+    z.object({ type: z.literal('secret'), secret: word }),
+    z.object({ type: z.literal('email'), email: word }),
+    z.object({ type: z.literal('keyword'), keyword: word }),
+  ]),
+  filters: z
+    .object({
+      imported_at: z.object({ gte: time.nullish(), lte: time.nullish() }).optional(),
+    })
+    .default({}),
+  from: z.string().nullish(),
+  size: z.int().min(1).max(10_000).default(10),
+  include: z.array(include).default([]),
+  order: z.enum(['asc', 'desc']).default('desc'),
+})
+
+type CredentialSearchBody = z.infer<typeof credentialSearchBody>
+
+/** Query of the v3 feed. No upper bound of its size is published (facts.md 1, row 30). */
+const credentialFeedQuery = z.object({
+  size: z.coerce.number().int().min(1).default(20),
+  from: z.string().optional(),
+})
+
+/** Query of the tenant's feed (OpenAPI v2, me/feed/credentials). */
+const tenantCredentialsQuery = credentialFeedQuery.extend({
+  order_type: z.enum(orders).default('desc'),
+})
+
+function credentialMatcher(
+  { query, filters }: CredentialSearchBody,
+  filtersImportedAt: boolean,
+): (credential: SandboxCredential) => boolean {
+  const isFiltered = filtersImportedAt || query.type === 'auth_domain'
+  const { gte, lte } = (isFiltered ? filters.imported_at : null) ?? {}
+  const since = gte ? instantOf(gte) : -Infinity
+  const until = lte ? instantOf(lte) : Infinity
+  const isAsked = queryMatcher(query)
+  return (credential) =>
+    credential.importedAtMs >= since && credential.importedAtMs <= until && isAsked(credential)
+}
+
+/** What each kind matches: facts.md 1, row 12. */
+function queryMatcher(
+  query: CredentialSearchBody['query'],
+): (credential: SandboxCredential) => boolean {
+  switch (query.type) {
+    case 'domain':
+      return ({ domain }) => domain === query.fqdn
+    case 'auth_domain':
+      return ({ authDomains }) => authDomains.includes(query.fqdn)
+    case 'secret':
+      return ({ hash }) => hash === query.secret
+    case 'email':
+      return ({ identityName }) => identityName?.toLowerCase() === query.email.toLowerCase()
+    case 'keyword':
+      return ({ identityName }) => identityName?.split('@')[0]?.includes(query.keyword) === true
+  }
+}
+
+/** Pages of walks over credentials, whatever their order: opaque cursors, and who misuses them. */
+
+interface CredentialWalks {
+  /** null: the cursor is refused. */
+  read(page: CredentialPageRequest): CredentialPage | null
+  expireCursors: () => void
+  changedWalks: () => number
+  cursors: Keepable
+}
+
+interface CredentialPageRequest {
+  /** Everything of the request but the cursor, which is good for no other. */
+  walk: unknown
+  entries: readonly PlacedCredential[]
+  order: 'asc' | 'desc'
+  size: number
+  from: string | null
+  matches: (credential: SandboxCredential) => boolean
+}
+
+interface CredentialPage {
+  shown: SandboxCredential[]
+  next: NextPlace
+}
+
+function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
+  const habits = createPageHabits(settings, settings.seed + 5)
+  const cursors = createCursorWatch()
+
+  return {
+    cursors,
+    expireCursors: cursors.expireAll,
+    changedWalks: cursors.changedWalks,
+    read({ walk, entries, order, size, from, matches }) {
+      const position = from === null ? null : positionIn(from)
+      if (from !== null && (!position || cursors.take(from, walk) === 'refused')) return null
+      const request = {
+        order,
+        size,
+        from: position,
+        matches: ({ credential }: PlacedCredential) => matches(credential),
+        isHidden: () => false,
+      }
+      const { items, next } = pageOf(entries, request, habits)
+      if (next && next !== 'same') cursors.handOut(encodeCursor(next), walk)
+      return { shown: items.map(({ credential }) => credential), next }
+    },
+  }
+}
+
+/** Exactly as it was handed out: one that was not quoted once more in a URL is another one. */
+function positionIn(cursor: string): Position | null {
+  const position = decodeCursor(cursor)
+  return position && encodeCursor(position) === cursor ? position : null
+}
+
+/** A credential at its place in some order. */
+interface PlacedCredential extends Placed {
+  credential: SandboxCredential
+}
+
+/** By import, then id. */
+function inImportOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
+  return placed(credentials, ({ importedAtMs }) => importedAtMs)
+}
+
+/**
+ * The order of the searches: what their documented cursor decodes to is a reversed domain and an id. It
+ * has nothing to do with time.
+ */
+function inSearchOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
+  return placed(
+    credentials,
+    () => 0,
+    ({ domain, id }) => `${(domain ?? '').split('.').toReversed().join('.')} ${paddedId(id)}`,
+  )
+}
+
+/** The order of the v3 feed, and in which direction it is read. */
+function inFeedOrder(
+  credentials: readonly SandboxCredential[],
+  { credentialOrder, seed }: Pick<SandboxSettings, 'credentialOrder' | 'seed'>,
+): { entries: PlacedCredential[]; order: 'asc' | 'desc' } {
+  switch (credentialOrder) {
+    case 'newest':
+      return { entries: inImportOrder(credentials), order: 'desc' }
+    case 'ascending':
+      return { entries: inImportOrder(credentials), order: 'asc' }
+    case 'shuffled':
+      return { entries: placed(credentials, ({ id }) => hashOf(`${seed} ${id}`)), order: 'asc' }
+  }
+}
+
+function placed(
+  credentials: readonly SandboxCredential[],
+  keyOf: (credential: SandboxCredential) => number,
+  nameOf: (credential: SandboxCredential) => string = ({ id }) => paddedId(id),
+): PlacedCredential[] {
+  return credentials
+    .map((credential) => ({
+      createdAtMs: keyOf(credential),
+      uid: nameOf(credential),
+      credential,
+    }))
+    .sort((left, right) => comparePositions(positionOf(left), positionOf(right)))
+}
+
+function paddedId(id: number): string {
+  return String(id).padStart(16, '0')
+}

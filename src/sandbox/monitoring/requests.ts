@@ -1,0 +1,541 @@
+/** Assets, matching policies and alerts over HTTP. */
+import type { FastifyInstance, FastifyReply, HTTPMethods, RouteHandlerMethod } from 'fastify'
+import { z } from 'zod'
+import {
+  assetCreation,
+  assetReplacement,
+  type WireAlert,
+  wireAsset,
+} from '../../upstream/resources/assets.ts'
+import { policyAssignment, policyCreation } from '../../upstream/resources/policies.ts'
+import { decodeCursor, pageOf, wirePage } from '../api/cursor.ts'
+import { grantOf, type Tokens } from '../api/gate.ts'
+import { zoneless } from '../history/draft.ts'
+import { comparePositions, type History, type Placed, positionOf } from '../history/history.ts'
+import {
+  createRandom,
+  type EndMode,
+  hashOf,
+  type Random,
+  type SandboxGroup,
+  type SandboxSettings,
+} from '../options.ts'
+import { type ErrorSaid, type RequestLog, sendError, validationEntry } from '../server.ts'
+import type { Monitoring } from './monitoring.ts'
+import {
+  type AssetContent,
+  assetItemOf,
+  type AssetWriting,
+  assignmentItemOf,
+  luceneProblem,
+  parseAssetData,
+  policyItemOf,
+  type SandboxAsset,
+  type SandboxAssignment,
+  type SandboxPolicy,
+  uuidOf,
+} from './store.ts'
+
+/** What a route gets to see of a request. */
+interface Asked {
+  tenantId: number
+  organizationId: number
+  params: Record<string, string>
+  query: unknown
+  body: unknown
+}
+
+/** A route, and what it answers as JSON; throws a Refusal where it does not. */
+interface MonitoringRoute {
+  method: HTTPMethods
+  path: string
+  answer: (asked: Asked) => unknown
+  /** Nothing but public material knows it (facts.md 6). */
+  isUndescribed?: true
+}
+
+interface MonitoringParts {
+  settings: SandboxSettings
+  history: History
+  monitoring: Monitoring
+}
+
+const spellings = { underscore: 'matching_policies', hyphen: 'matching-policies' } as const
+
+export function addMonitoring(
+  app: FastifyInstance,
+  parts: MonitoringParts & { log: RequestLog; tokens: Tokens },
+): void {
+  const { settings, log, tokens } = parts
+  const handlerOf = ({ answer }: MonitoringRoute): RouteHandlerMethod =>
+    answering((request) => {
+      const grant = grantOf(request, tokens)
+      return answer({
+        // The gate lets no request through without a grant.
+        tenantId: grant?.tenantId ?? 0,
+        organizationId: grant?.organizationId ?? 0,
+        params: request.params as Record<string, string>,
+        query: request.query,
+        body: log.entryOf(request).body,
+      })
+    })
+
+  for (const route of [...assetRoutes(parts), ...alertRoutes(parts)]) {
+    app.route({ method: route.method, url: route.path, handler: handlerOf(route) })
+  }
+  for (const [spelling, word] of Object.entries(spellings)) {
+    const base = `/firework/v4/${word}`
+    if (settings.policyPaths !== 'both' && settings.policyPaths !== spelling) {
+      for (const url of [base, `${base}/*`]) app.all(url, plain(404, 'Not Found'))
+      continue
+    }
+    for (const route of [...policyRoutes(parts), ...assignmentRoutes(parts)]) {
+      const isThere = settings.undescribed || !route.isUndescribed
+      const handler = isThere ? handlerOf(route) : plain(405, 'Method Not Allowed')
+      app.route({ method: route.method, url: base + route.path, handler })
+    }
+  }
+}
+
+function answering(
+  answer: (request: Parameters<RouteHandlerMethod>[0]) => unknown,
+): RouteHandlerMethod {
+  return (request, reply) => {
+    try {
+      const body = JSON.stringify(answer(request))
+      return reply.type('application/json').send(body)
+    } catch (error) {
+      if (error instanceof Refusal) return error.answer(reply)
+      throw error
+    }
+  }
+}
+
+/** As the framework behind the real service answers for what it has no route. */
+function plain(status: number, detail: string): RouteHandlerMethod {
+  return (_request, reply) => reply.code(status).send({ detail })
+}
+
+/** An asset is created, replaced as a whole, enabled or disabled (service.md, Asset endpoints). */
+
+function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
+  const { monitoring, settings, history } = parts
+  const { assets } = monitoring
+  const base = '/firework/v2/assets/'
+
+  function shown(asset: SandboxAsset): unknown {
+    const isHere = (event: { identifiers: { id: number }[] }): boolean =>
+      event.identifiers.some(({ id }) => id === asset.id)
+    const count = history.all().filter(isHere).length
+    return { asset: assetItemOf(asset, count, settings.now()) }
+  }
+
+  function own({ params, tenantId }: Asked): SandboxAsset {
+    const id = integerOf(params['id'] ?? '', 'asset_id')
+    return ownOf(assets.get(id), { version: 'v2', what: 'asset', tenantId })
+  }
+
+  function create(asked: Asked): unknown {
+    const { tenantId } = asked
+    const given = parsedBy(creation, asked.body, { version: 'v2', part: 'body' })
+    const groupId = groupFor(given.assets_group_id, tenantId, parts)
+    const content = contentOf(given, { id: assets.nextId(), attributes: [] })
+    const writing = { ...writingOf(given, content), isDisabled: false, others: {} }
+    return shown(assets.create({ tenantId, groupId }, writing))
+  }
+
+  function replace(asked: Asked): unknown {
+    const { id, attributes } = own(asked)
+    const given = parsedBy(replacement, asked.body, { version: 'v2', part: 'body' })
+    const content = contentOf(given, { id, attributes })
+    const isDisabled = given.is_disabled ?? false
+    const others = Object.fromEntries(Object.entries(given).filter(([key]) => !known.has(key)))
+    return shown(assets.change(id, { ...writingOf(given, content), isDisabled, others }))
+  }
+
+  function toggle(asked: Asked): unknown {
+    const { id } = own(asked)
+    const given = parsedBy(toggling, asked.body, { version: 'v2', part: 'body' })
+    return shown(assets.change(id, { isDisabled: given.is_disabled }))
+  }
+
+  return [
+    { method: 'POST', path: base, answer: create },
+    { method: 'PUT', path: `${base}:id`, answer: replace },
+    { method: 'POST', path: `${base}:id/toggle`, answer: toggle },
+  ]
+}
+
+/** What the service does not know it ignores. */
+const creation = assetCreation.strip()
+const replacement = assetReplacement.extend({ is_disabled: z.boolean().nullish() })
+const toggling = z.object({ is_disabled: z.boolean() })
+
+/** Those that are written, and those that the service alone sets; what is beside them is kept. */
+const known = new Set(Object.keys(wireAsset.shape))
+
+interface Given extends Pick<AssetWriting, 'name' | 'type' | 'data'> {
+  search_types: string[]
+  experimental_search_types?: string[] | null | undefined
+  risks?: number[] | null | undefined
+}
+
+/** What is left out is gone. */
+function writingOf(
+  given: Given,
+  content: AssetContent,
+): Omit<AssetWriting, 'isDisabled' | 'others'> {
+  return {
+    name: given.name,
+    type: given.type,
+    searchTypes: given.search_types,
+    experimentalSearchTypes: given.experimental_search_types ?? [],
+    risks: given.risks ?? [],
+    ...content,
+  }
+}
+
+function contentOf(
+  { type, data }: Pick<Given, 'type' | 'data'>,
+  { id, attributes }: Pick<SandboxAsset, 'id' | 'attributes'>,
+): AssetContent {
+  const content = parseAssetData(type, data, { uuid: uuidOf(`identity/${id}`), attributes })
+  if (!('problem' in content)) return content
+  const message = content.problem
+  throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
+}
+
+/** The group asked for, which is the tenant's; otherwise its first; null: it has none. */
+function groupFor(
+  asked: number | undefined,
+  tenantId: number,
+  { settings }: MonitoringParts,
+): number | null {
+  const { groups } = settings
+  if (asked === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
+  const found = groups.find(({ id }) => id === asked)
+  return ownOf(found, { version: 'v2', what: 'assets group', tenantId }).id
+}
+
+/** Matching policies are created, read and deleted (service.md, Matching policy endpoints). */
+
+function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRoute[] {
+  const { policies, assignments } = monitoring
+  const own = (asked: Asked): SandboxPolicy => ownPolicy(asked, monitoring)
+
+  function create({ body, tenantId }: Asked): unknown {
+    return policyItemOf(policies.create({ tenantId, ...writtenBy(body) }))
+  }
+
+  function remove(asked: Asked): unknown {
+    const { uuid } = own(asked)
+    policies.delete(uuid)
+    assignments.forget(uuid)
+    return null
+  }
+
+  function update(asked: Asked): unknown {
+    const { uuid, type } = own(asked)
+    const { name, value } = writtenBy({ ...objectOf(asked.body), type })
+    return policyItemOf(policies.change(uuid, { name, value }))
+  }
+
+  function list({ query, tenantId }: Asked): unknown {
+    const owned = policies.all().filter((policy) => policy.tenantId === tenantId)
+    const placed = owned.map((policy) => ({ ...policy, uid: policy.uuid }))
+    return listPage(placed, query, { endMode: settings.endMode, itemOf: policyItemOf })
+  }
+
+  return [
+    { method: 'POST', path: '', answer: create },
+    { method: 'GET', path: '/:uuid', answer: (asked) => policyItemOf(own(asked)) },
+    { method: 'DELETE', path: '/:uuid', answer: remove },
+    { method: 'PUT', path: '/:uuid', answer: update, isUndescribed: true },
+    { method: 'GET', path: '', answer: list, isUndescribed: true },
+  ]
+}
+
+/** The policy that the path names. */
+function ownPolicy(
+  { params, tenantId }: Asked,
+  { policies }: MonitoringParts['monitoring'],
+): SandboxPolicy {
+  const found = policies.get(params['uuid'] ?? '')
+  return ownOf(found, { version: 'v4', what: 'matching policy', tenantId })
+}
+
+/** What the service does not know it ignores. */
+const anyPolicyCreation = z.discriminatedUnion(
+  'type',
+  policyCreation.options.map(stripped) as Kinds,
+)
+
+type Kinds = typeof policyCreation.options
+
+function stripped(kind: Kinds[number]): z.ZodObject {
+  return z.object({ ...kind.shape, value: z.object(kind.shape.value.shape) })
+}
+
+function writtenBy(body: unknown): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
+  const { name, type, value } = parsedBy(anyPolicyCreation, body, { version: 'v4', part: 'body' })
+  if (type === 'ASTP_COOKIES') return { name, type, value: { match_subdomains: false, ...value } }
+  const problem = type === 'LUCENE_QUERY' ? luceneProblem(value.query) : null
+  if (problem !== null && type === 'LUCENE_QUERY') {
+    throw invalid(validationEntry(['body', 'value', 'query'], problem, value.query))
+  }
+  return { name, type, value }
+}
+
+/** What is no object stays what it is, and is refused as such. */
+function objectOf(body: unknown): object {
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : { body }
+}
+
+/** Matching policies are assigned to identifiers (service.md, Matching policy endpoints). */
+
+function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
+  const { monitoring } = parts
+  const { assets, policies, assignments } = monitoring
+  const ofPolicy = '/:uuid/assignments'
+
+  function ownIdentifier(id: number, tenantId: number): SandboxAsset {
+    return ownOf(assets.get(id), { version: 'v4', what: `identifier ${id}`, tenantId })
+  }
+
+  /** Everything is looked up before anything changes. */
+  function read(asked: Asked): {
+    policy: SandboxPolicy
+    given: GivenAssignment
+    identifiers: SandboxAsset[]
+  } {
+    const policy = ownPolicy(asked, monitoring)
+    const given = parsedBy(policyAssignment.strip(), asked.body, { version: 'v4', part: 'body' })
+    const identifiers = given.identifier_ids.map((id) => ownIdentifier(id, asked.tenantId))
+    return { policy, given, identifiers }
+  }
+
+  function assign(asked: Asked): unknown {
+    const { policy, given, identifiers } = read(asked)
+    const isClean = given.clean_past_events ?? false
+    assignments.assign(policy.uuid, given.identifier_ids, isClean)
+    if (isClean) for (const asset of identifiers) clean(asset, policy, parts)
+    return null
+  }
+
+  function unassign(asked: Asked): unknown {
+    const { policy, given } = read(asked)
+    assignments.unassign(policy.uuid, given.identifier_ids)
+    return null
+  }
+
+  function listOfIdentifier({ params, tenantId }: Asked): unknown {
+    const { id } = ownIdentifier(integerOf(params['id'] ?? '', 'identifier_id'), tenantId)
+    return assignments.ofIdentifier(id).flatMap((assignment) => {
+      const policy = policies.get(assignment.policyUuid)
+      return policy ? [assignmentItemOf(assignment, policy)] : []
+    })
+  }
+
+  return [
+    { method: 'GET', path: '/by_identifier_id/:id', answer: listOfIdentifier },
+    { method: 'POST', path: ofPolicy, answer: assign },
+    { method: 'GET', path: ofPolicy, answer: (asked) => listOf(asked, parts), isUndescribed: true },
+    { method: 'DELETE', path: ofPolicy, answer: unassign, isUndescribed: true },
+  ]
+}
+
+/** To whom a policy is assigned. */
+function listOf(asked: Asked, { monitoring, settings }: MonitoringParts): unknown {
+  const { uuid } = ownPolicy(asked, monitoring)
+  const placed = monitoring.assignments
+    .all()
+    .filter(({ policyUuid }) => policyUuid === uuid)
+    .map((one) => ({ ...one, createdAtMs: one.assignedAtMs, uid: String(one.identifierId) }))
+  const itemOf = (one: SandboxAssignment): unknown => ({
+    identifier_id: one.identifierId,
+    identifier_name: monitoring.assets.get(one.identifierId)?.name,
+    clean_past_events: one.cleanPastEvents,
+    assigned_at: new Date(one.assignedAtMs).toISOString(),
+  })
+  return listPage(placed, asked.query, { endMode: settings.endMode, itemOf })
+}
+
+type GivenAssignment = z.infer<typeof policyAssignment>
+
+/** What `asset` matched in the past and `policy` does not let through is no longer its. */
+function clean(
+  asset: SandboxAsset,
+  policy: SandboxPolicy,
+  { monitoring, history }: MonitoringParts,
+): void {
+  for (const event of history.all()) {
+    const places = monitoring.placesAfter(event, asset, policy)
+    if (places) history.place(event.uid, places)
+  }
+}
+
+/** The alerts of an asset group: made up, and the same at each reading. */
+
+function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
+  function read({ params, tenantId, organizationId }: Asked): unknown {
+    const id = integerOf(params['id'] ?? '', 'assets_group_id')
+    const { groups, alertsAs } = settings
+    const found = groups.find((known) => known.id === id)
+    const group = ownOf(found, { version: 'v2', what: 'assets group', tenantId })
+    const alerts = alertsOf(group, organizationId)
+    const isObject = alertsAs === 'object' || (alertsAs === 'either' && alerts.length === 1)
+    return { alerts: isObject ? alerts[0] : alerts }
+  }
+
+  return [{ method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read }]
+}
+
+/** Channels and what configures them, secrets included (facts.md 7). */
+const channels: readonly { type: string; params: (random: Random) => Record<string, unknown> }[] = [
+  {
+    type: 'email',
+    params: () => ({ email: 'soc@example.com', json_attachment: false, csv_attachment: true }),
+  },
+  {
+    type: 'slack',
+    params: (random) => ({ webhook_url: `https://slack.example/services/${random.hex(24)}` }),
+  },
+  {
+    type: 'webhook',
+    params: (random) => ({
+      webhook_url: 'https://hooks.example/threats',
+      secret: random.hex(40),
+      custom_headers: { 'X-Team': 'soc' },
+    }),
+  },
+  {
+    type: 'splunk',
+    params: (random) => ({ api_token: random.hex(32), netloc: 'splunk.example', index: 'threats' }),
+  },
+]
+
+/** Groups with an even id have two alerts, the others one. */
+function alertsOf(group: SandboxGroup, organizationId: number): WireAlert[] {
+  return Array.from({ length: group.id % 2 === 0 ? 2 : 1 }, (_, index) =>
+    alertOf(group, organizationId, index),
+  )
+}
+
+function alertOf(group: SandboxGroup, organizationId: number, index: number): WireAlert {
+  const random = createRandom(hashOf(`alert/${group.id}/${index}`))
+  const { type, params } = random.pick(channels)
+  const startMs = Date.UTC(2026, 0, 1) + random.int(0, 300) * 86_400_000
+  const id = group.id * 10 + index
+  return {
+    id,
+    type,
+    name: `${group.name} (${type})`,
+    frequency: random.pick([0, 3600, 86_400]),
+    start_at: zoneless(startMs),
+    params: params(random),
+    feed_url: `https://app.example.com/#/groups/${group.id}`,
+    feed_target_type: 'assets/groups',
+    feed_target_id: group.id,
+    created_at: zoneless(startMs - 3_600_000),
+    tenant_id: group.tenantId,
+    organization_id: organizationId,
+    search_types: random.pick([[], ['illicit_networks', 'leaks'], ['open_web']]),
+    experimental_search_types: [],
+    risks: random.pick([[], [3, 4, 5], [5]]),
+    tenant_alert_channel_id: 90_000 + id,
+  }
+}
+
+/** Why a request is not done: thrown wherever it is found out, answered in one place. */
+class Refusal extends Error {
+  override readonly name = 'Refusal'
+  readonly answer: (reply: FastifyReply) => FastifyReply
+
+  constructor(answer: (reply: FastifyReply) => FastifyReply) {
+    super('a request to the sandbox is refused')
+    this.answer = answer
+  }
+}
+
+/** The shape of an error depends on the version of the path (facts.md 2.4). */
+type Version = 'v2' | 'v4'
+
+function refusal(version: Version, said: Omit<ErrorSaid, 'shape'>): Refusal {
+  return new Refusal((reply) =>
+    sendError(reply, { ...said, shape: version === 'v2' ? 'message' : 'error' }),
+  )
+}
+
+/** 422: what is wrong, entry by entry. */
+function invalid(...detail: Record<string, unknown>[]): Refusal {
+  return new Refusal((reply) => reply.code(422).send({ detail }))
+}
+
+/** The id of a path; 422 on what is no integer. */
+function integerOf(text: string, name: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text)
+  throw invalid(validationEntry(['path', name], 'not an integer', text))
+}
+
+/** What the tenant may use: 404 where there is no such thing, 403 where it is another tenant's. */
+function ownOf<Thing extends { tenantId: number }>(
+  thing: Thing | undefined,
+  { version, what, tenantId }: { version: Version; what: string; tenantId: number },
+): Thing {
+  if (!thing) throw refusal(version, { status: 404, message: `no such ${what}` })
+  if (thing.tenantId === tenantId) return thing
+  throw refusal(version, { status: 403, message: `the ${what} is another tenant's` })
+}
+
+/** `input` as the schema has it: 400 with one message (v2), 422 with an entry for each mistake (v4). */
+function parsedBy<Schema extends z.ZodType>(
+  schema: Schema,
+  input: unknown,
+  { version, part }: { version: Version; part: 'body' | 'query' },
+): z.infer<Schema> {
+  const parsed = schema.safeParse(input)
+  if (parsed.success) return parsed.data
+  const { issues } = parsed.error
+  if (version === 'v4') {
+    throw invalid(...issues.map(({ path, message }) => entryOf(part, path, { message, input })))
+  }
+  const said = issues.map(({ path, message }) => [...path, message].map(String).join(': '))
+  throw refusal('v2', { status: 400, message: said.join('; ') })
+}
+
+function entryOf(
+  part: string,
+  path: readonly PropertyKey[],
+  { message, input }: { message: string; input: unknown },
+): Record<string, unknown> {
+  const place = path.map((key) => (typeof key === 'number' ? key : String(key)))
+  let value: unknown = input
+  for (const key of place) value = (value as Record<string | number, unknown> | null)?.[key]
+  return validationEntry([part, ...place], message, value ?? null)
+}
+
+/** At most 25, which is also the default (facts.md 2.3). */
+const listQuery = z.object({
+  from: z.string().optional(),
+  size: z.coerce.number().int().min(1).max(25).default(25),
+  order: z.enum(['asc', 'desc']).default('desc'),
+})
+
+/** One page of a list that public material alone knows: `{items, next}`. */
+function listPage<Entry extends Placed>(
+  entries: readonly Entry[],
+  query: unknown,
+  { endMode, itemOf }: { endMode: EndMode; itemOf: (entry: Entry) => unknown },
+): unknown {
+  const { from = null, size, order } = parsedBy(listQuery, query, { version: 'v4', part: 'query' })
+  const position = from === null ? null : decodeCursor(from)
+  if (from !== null && !position) {
+    throw refusal('v4', { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
+  }
+  const page = pageOf(
+    entries.toSorted((a, b) => comparePositions(positionOf(a), positionOf(b))),
+    { order, size, from: position, matches: () => true, isHidden: () => false },
+    { endMode, placesOf: (places) => places },
+  )
+  return wirePage(page.items.map(itemOf), page.next, from)
+}

@@ -1,0 +1,414 @@
+import { randomUUID } from 'node:crypto'
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import type { WireAsset } from '../../upstream/resources/assets.ts'
+import { type AssetType, assetTypes, policyTypes } from '../../upstream/resources/enumerations.ts'
+import type { WirePolicy, WirePolicyAssignment } from '../../upstream/resources/policies.ts'
+import { LuceneError, parseLucene } from '../api/lucene.ts'
+import { createRandom, hashOf, type SandboxGroup, type SandboxSettings } from '../options.ts'
+
+const text = z.string()
+const anything = z.record(text, z.unknown())
+
+/** An asset (identifier) as the sandbox holds it, in JSON; what the wire shows is made at each reading. */
+const sandboxAsset = z.object({
+  id: z.int(),
+  tenantId: z.int(),
+  /** The identifier group that shows its events; null: its tenant has none. */
+  groupId: z.int().nullable(),
+  name: text,
+  type: z.enum(assetTypes),
+  /** Empty: all of them; so for `risks`. */
+  searchTypes: z.array(text),
+  experimentalSearchTypes: z.array(text),
+  risks: z.array(z.int()),
+  data: anything,
+  /** What an identity consists of, which its `data` does not show. */
+  attributes: z.array(anything),
+  isDisabled: z.boolean(),
+  source: text,
+  dataUpdatedAtMs: z.number(),
+  /** Fields that nobody knows, as they were sent. */
+  others: anything,
+})
+export type SandboxAsset = z.infer<typeof sandboxAsset>
+
+/** The asset as the service gives it; `count`: how many events matched so far. */
+export function assetItemOf(asset: SandboxAsset, count: number, nowMs: number): WireAsset {
+  return {
+    ...asset.others,
+    id: asset.id,
+    name: asset.name,
+    type: asset.type,
+    search_types: asset.searchTypes,
+    data: asset.data,
+    experimental_search_types: asset.experimentalSearchTypes,
+    risks: asset.risks,
+    tenant_id: asset.tenantId,
+    feed_id: 3_000_000 + (hashOf(`feed/${asset.id}`) % 1_000_000),
+    v3_refs: { asset_uuid: uuidOf(`asset/${asset.id}`) },
+    // Says nothing that is published: here it grows for ten seconds after each write.
+    fetching_progress: Math.min(
+      100,
+      Math.max(0, Math.floor((nowMs - asset.dataUpdatedAtMs) / 100)),
+    ),
+    count,
+    urn: `urn:sandbox:asset:${asset.id}`,
+    is_disabled: asset.isDisabled,
+    source: asset.source,
+    data_updated_at: new Date(asset.dataUpdatedAtMs).toISOString(),
+  }
+}
+
+/** The assets that stand in a group from the start: a name like a host's is a domain, others are keywords. */
+function standingAssets(group: SandboxGroup, nowMs: number): SandboxAsset[] {
+  return group.identifiers.map(({ id, name }) => ({
+    id,
+    tenantId: group.tenantId,
+    groupId: group.id,
+    name,
+    ...kindOf(name),
+    searchTypes: [],
+    experimentalSearchTypes: [],
+    risks: [],
+    attributes: [],
+    isDisabled: false,
+    source: 'SELF_ONBOARDING',
+    dataUpdatedAtMs: nowMs,
+    others: {},
+  }))
+}
+
+function kindOf(name: string): { type: AssetType; data: Record<string, unknown> } {
+  const isHost = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)
+  return isHost
+    ? { type: 'domain', data: { fqdn: name.toLowerCase() } }
+    : { type: 'keyword', data: { keyword: name } }
+}
+
+/** The same for the same text. */
+export function uuidOf(text: string): string {
+  const digits = createRandom(hashOf(text)).hex(30)
+  return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(12, 15)}-a${digits.slice(15, 18)}-${digits.slice(18)}`
+}
+
+/** What a client may write of an asset. */
+export type AssetWriting = Pick<
+  SandboxAsset,
+  | 'name'
+  | 'type'
+  | 'searchTypes'
+  | 'experimentalSearchTypes'
+  | 'risks'
+  | 'data'
+  | 'attributes'
+  | 'isDisabled'
+  | 'others'
+>
+
+/** Every asset of the sandbox, of whatever tenant. */
+export interface AssetStore {
+  /** In order of creation, those that stood there from the start first. */
+  all(): readonly SandboxAsset[]
+  get(id: number): SandboxAsset | undefined
+  /** The id that the next creation gives. */
+  nextId(): number
+  create(place: Pick<SandboxAsset, 'tenantId' | 'groupId'>, writing: AssetWriting): SandboxAsset
+  /** Throws where there is no such asset. */
+  change(id: number, writing: Partial<AssetWriting>): SandboxAsset
+  snapshot(): unknown
+  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  restore(snapshot: unknown): void
+}
+
+/** One in three ids is beyond 32 bits, as the service's own may be (facts.md 2.6). */
+const beyond = 406_285_300_000
+
+export function createAssetStore(
+  { groups, now }: Pick<SandboxSettings, 'groups' | 'now'>,
+  changed: () => void,
+): AssetStore {
+  const standing = groups.flatMap((group) => standingAssets(group, now()))
+  let assets = new Map(standing.map((asset) => [asset.id, asset]))
+  if (assets.size < standing.length) throw new Error('an identifier stands in two groups')
+  let made = 0
+
+  function nextId(): number {
+    for (let number = made + 1; ; number++) {
+      const id = number % 3 === 0 ? beyond + number : 5000 + number
+      if (!assets.has(id)) return id
+    }
+  }
+
+  function keep(asset: SandboxAsset): SandboxAsset {
+    assets.set(asset.id, asset)
+    changed()
+    return asset
+  }
+
+  return {
+    all: () => [...assets.values()],
+    get: (id) => assets.get(id),
+    nextId,
+    create(place, writing) {
+      const id = nextId()
+      made++
+      return keep({ id, ...place, ...writing, source: 'USER', dataUpdatedAtMs: now() })
+    },
+    change(id, writing) {
+      const asset = assets.get(id)
+      if (!asset) throw new Error(`the sandbox has no asset ${id}`)
+      const dataUpdatedAtMs = 'data' in writing ? now() : asset.dataUpdatedAtMs
+      return keep({ ...asset, ...writing, dataUpdatedAtMs })
+    },
+    snapshot: () => ({ made, assets: [...assets.values()] }),
+    restore(snapshot) {
+      const restored = assetSnapshot.parse(snapshot)
+      made = restored.made
+      assets = new Map(restored.assets.map((asset) => [asset.id, asset]))
+      changed()
+    },
+  }
+}
+
+const assetSnapshot = z.object({ made: z.int(), assets: z.array(sandboxAsset) })
+
+/** What an asset's `data` holds, by its type (facts.md 5). */
+
+const word = z.string().trim().min(1)
+const host = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/i
+
+type Data = Record<string, unknown>
+
+/** `type` may be repeated inside. */
+function of<Shape extends z.ZodRawShape>(type: AssetType, shape: Shape): z.ZodType<Data> {
+  return z.strictObject({ type: z.literal(type).optional(), ...shape })
+}
+
+const plain = {
+  domain: of('domain', { fqdn: z.string().regex(host, 'not a domain name') }),
+  keyword: of('keyword', { keyword: word }),
+  email: of('email', { email: z.email() }),
+  username: of('username', { username: word }),
+  name: of('name', { first_name: word, last_name: word, is_strict: z.boolean().optional() }),
+  github_repository: of('github_repository', { repo_owner: word, repo_name: word }),
+  search_query: of('search_query', {
+    search_query: word.superRefine((query, context) => {
+      const problem = luceneProblem(query)
+      if (problem) context.addIssue({ code: 'custom', message: problem })
+    }),
+  }),
+  bin: of('bin', { bin: z.string().regex(/^\d{6,8}$/, 'not six to eight digits') }),
+  ip: of('ip', { ip: z.string().refine((text) => isIP(text) > 0, 'not an IP address') }),
+  secret: of('secret', { secret: word }),
+  azure_tenant: of('azure_tenant', { tenant_id: word }),
+  ransomleak: of('ransomleak', { source: word, id: word }),
+  external_id: of('external_id', { source: word, id: word }),
+  address_data: of('address_data', {
+    street: word,
+    city: word,
+    country: z.string().length(2),
+    state: word,
+  }),
+  birth_year: of('birth_year', { year: z.int().min(1900).max(2100) }),
+  role: of('role', { role: word }),
+  phone_number: of('phone_number', { phone_number: z.string().min(7) }),
+} satisfies Partial<Record<AssetType, z.ZodType<Data>>>
+
+/** What is wrong with a Lucene query; null: nothing. */
+export function luceneProblem(query: string): string | null {
+  try {
+    parseLucene(query)
+    return null
+  } catch (error) {
+    if (error instanceof LuceneError) return error.message
+    throw error
+  }
+}
+
+export interface AssetContent {
+  data: Data
+  attributes: Data[]
+}
+
+/** What a written `data` makes of an asset, or what is wrong with it. */
+export function parseAssetData(
+  type: AssetType,
+  data: Data,
+  known: { uuid: string; attributes: Data[] },
+): AssetContent | { problem: string } {
+  if (type === 'identity') return parseIdentity(data, known)
+  const parsed = plain[type].safeParse(data)
+  if (parsed.success) return { data: parsed.data, attributes: [] }
+  return { problem: problemOf(type, parsed.error) }
+}
+
+/** Written with its attributes, read with a uuid alone; what was read may be written again. */
+function parseIdentity(
+  data: Data,
+  { uuid, attributes }: { uuid: string; attributes: Data[] },
+): AssetContent | { problem: string } {
+  if (data['uuid'] === uuid && attributes.length > 0) return { data: { uuid }, attributes }
+  const parsed = identity.safeParse(data)
+  if (parsed.success) return { data: { uuid }, attributes: parsed.data.attributes }
+  return { problem: problemOf('identity', parsed.error) }
+}
+
+const attribute = z
+  .looseObject({ type: z.enum(['email', 'username', 'name', 'keyword', 'domain', 'ip', 'secret']) })
+  .superRefine((given, context) => {
+    const parsed = plain[given.type].safeParse(given)
+    for (const { path, message } of parsed.error?.issues ?? []) {
+      context.addIssue({ code: 'custom', path, message })
+    }
+  })
+
+const identity = z.strictObject({
+  type: z.literal('identity').optional(),
+  attributes: z.array(attribute).min(1).max(15),
+})
+
+function problemOf(type: AssetType, error: z.ZodError): string {
+  const said = error.issues.map(({ path, message }) => `${['data', ...path].join('.')}: ${message}`)
+  return `data does not fit an asset of type ${type}: ${said.join('; ')}`
+}
+
+/** A matching policy as the sandbox holds it, in JSON. */
+const sandboxPolicy = z.object({
+  uuid: text,
+  tenantId: z.int(),
+  name: text,
+  type: z.enum(policyTypes),
+  value: z.record(text, z.unknown()),
+  createdAtMs: z.number(),
+  updatedAtMs: z.number(),
+})
+export type SandboxPolicy = z.infer<typeof sandboxPolicy>
+
+/** That a policy decides for an identifier. */
+const sandboxAssignment = z.object({
+  policyUuid: text,
+  identifierId: z.int(),
+  cleanPastEvents: z.boolean(),
+  assignedAtMs: z.number(),
+})
+export type SandboxAssignment = z.infer<typeof sandboxAssignment>
+
+export function policyItemOf(policy: SandboxPolicy): WirePolicy {
+  return {
+    uuid: policy.uuid,
+    name: policy.name,
+    policy_type: policy.type,
+    value: policy.value,
+    created_at: new Date(policy.createdAtMs).toISOString(),
+    last_updated_at: new Date(policy.updatedAtMs).toISOString(),
+  }
+}
+
+/** An assignment as it stands in the list of an identifier. */
+export function assignmentItemOf(
+  assignment: SandboxAssignment,
+  policy: SandboxPolicy,
+): WirePolicyAssignment {
+  return {
+    matching_policy: policyItemOf(policy),
+    assigned_at: new Date(assignment.assignedAtMs).toISOString(),
+    clean_past_events: assignment.cleanPastEvents,
+  }
+}
+
+/** Every matching policy of the sandbox, of whatever tenant. */
+export interface PolicyStore {
+  /** In order of creation. */
+  all(): readonly SandboxPolicy[]
+  get(uuid: string): SandboxPolicy | undefined
+  create(given: Pick<SandboxPolicy, 'tenantId' | 'name' | 'type' | 'value'>): SandboxPolicy
+  /** Throws where there is no such policy. */
+  change(uuid: string, given: Pick<SandboxPolicy, 'name' | 'value'>): SandboxPolicy
+  delete(uuid: string): void
+  snapshot(): unknown
+  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  restore(snapshot: unknown): void
+}
+
+export function createPolicyStore(now: () => number, changed: () => void): PolicyStore {
+  let policies = new Map<string, SandboxPolicy>()
+
+  function keep(policy: SandboxPolicy): SandboxPolicy {
+    policies.set(policy.uuid, policy)
+    changed()
+    return policy
+  }
+
+  return {
+    all: () => [...policies.values()],
+    get: (uuid) => policies.get(uuid),
+    create(given) {
+      const nowMs = now()
+      return keep({ uuid: randomUUID(), ...given, createdAtMs: nowMs, updatedAtMs: nowMs })
+    },
+    change(uuid, given) {
+      const policy = policies.get(uuid)
+      if (!policy) throw new Error(`the sandbox has no matching policy ${uuid}`)
+      return keep({ ...policy, ...given, updatedAtMs: now() })
+    },
+    delete(uuid) {
+      policies.delete(uuid)
+      changed()
+    },
+    snapshot: () => [...policies.values()],
+    restore(snapshot) {
+      const restored = z.array(sandboxPolicy).parse(snapshot)
+      policies = new Map(restored.map((policy) => [policy.uuid, policy]))
+      changed()
+    },
+  }
+}
+
+/** Which policy is assigned to which identifier, in order of assignment. */
+export interface AssignmentStore {
+  all(): readonly SandboxAssignment[]
+  ofIdentifier(id: number): SandboxAssignment[]
+  /** What is assigned already is assigned anew. */
+  assign(policyUuid: string, identifierIds: readonly number[], cleanPastEvents: boolean): void
+  unassign(policyUuid: string, identifierIds: readonly number[]): void
+  /** All of a policy that is gone. */
+  forget(policyUuid: string): void
+  snapshot(): unknown
+  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  restore(snapshot: unknown): void
+}
+
+export function createAssignmentStore(now: () => number, changed: () => void): AssignmentStore {
+  let assignments: SandboxAssignment[] = []
+
+  function keep(list: SandboxAssignment[]): void {
+    assignments = list
+    changed()
+  }
+
+  function without(policyUuid: string, identifierIds: readonly number[]): SandboxAssignment[] {
+    return assignments.filter(
+      (one) => one.policyUuid !== policyUuid || !identifierIds.includes(one.identifierId),
+    )
+  }
+
+  return {
+    all: () => assignments,
+    ofIdentifier: (id) => assignments.filter(({ identifierId }) => identifierId === id),
+    assign(policyUuid, identifierIds, cleanPastEvents) {
+      const assignedAtMs = now()
+      const assigned = [...new Set(identifierIds)].map((identifierId) => ({
+        policyUuid,
+        identifierId,
+        cleanPastEvents,
+        assignedAtMs,
+      }))
+      keep([...without(policyUuid, identifierIds), ...assigned])
+    },
+    unassign: (policyUuid, identifierIds) => keep(without(policyUuid, identifierIds)),
+    forget: (uuid) => keep(assignments.filter(({ policyUuid }) => policyUuid !== uuid)),
+    snapshot: () => assignments,
+    restore: (snapshot) => keep(z.array(sandboxAssignment).parse(snapshot)),
+  }
+}

@@ -1,0 +1,187 @@
+/** A pretend Slack: takes what an incoming webhook takes, refuses what it refuses. */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import { systemClock } from '../../lib/clock.ts'
+import type { SandboxSettings } from '../options.ts'
+import type { RequestLog } from '../server.ts'
+import { headersOf, type Inbox } from './received.ts'
+
+export interface CatcherParts {
+  settings: SandboxSettings
+  log: RequestLog
+  inbox: Inbox
+}
+
+export function addSlackCatcher(
+  app: FastifyInstance,
+  { settings, log, inbox }: CatcherParts,
+): void {
+  const pace = createPace(settings.slackLimit)
+
+  app.post('/slack/*', (request, reply) => {
+    const { path, body } = log.entryOf(request)
+    const waitMs = pace.waitMs(path)
+    if (waitMs > 0) {
+      void reply.header('retry-after', String(Math.ceil(waitMs / 1000)))
+      return say(reply, 429, 'rate_limited')
+    }
+    const error = slackErrorOf(body)
+    if (error) return say(reply, 400, error)
+    inbox.take({
+      sink: 'slack',
+      atMs: systemClock.now(),
+      to: path,
+      headers: headersOf(request),
+      body: JSON.stringify(body),
+      json: body,
+      mail: null,
+    })
+    return say(reply, 200, 'ok')
+  })
+}
+
+function say(reply: FastifyReply, status: number, word: string): FastifyReply {
+  return reply.code(status).type('text/plain').send(word)
+}
+
+interface Pace {
+  /** 0: let through, and counted; otherwise how long until the next is. */
+  waitMs(key: string): number
+}
+
+/** A bucket of `burst` tokens per key, refilled at `perSecond`. */
+function createPace({ perSecond, burst }: { perSecond: number; burst: number }): Pace {
+  const buckets = new Map<string, { tokens: number; atMs: number }>()
+  return {
+    waitMs(key) {
+      const now = systemClock.monotonic()
+      const bucket = buckets.get(key) ?? { tokens: burst, atMs: now }
+      const refilled = bucket.tokens + ((now - bucket.atMs) / 1000) * perSecond
+      const tokens = Math.min(burst, refilled)
+      const isFull = tokens >= 1
+      buckets.set(key, { tokens: isFull ? tokens - 1 : tokens, atMs: now })
+      return isFull ? 0 : ((1 - tokens) / perSecond) * 1000
+    },
+  }
+}
+
+/** The limits of a Slack message (Slack's published types and reference; the total was measured). */
+
+const plainText = (max: number): z.ZodType =>
+  z.strictObject({
+    type: z.literal('plain_text'),
+    text: z.string().min(1).max(max),
+    emoji: z.boolean().optional(),
+  })
+const mrkdwn = (max: number): z.ZodType =>
+  z.strictObject({
+    type: z.literal('mrkdwn'),
+    text: z.string().min(1).max(max),
+    verbatim: z.boolean().optional(),
+  })
+const anyText = (max: number): z.ZodType => z.union([plainText(max), mrkdwn(max)])
+
+const blockId = { block_id: z.string().min(1).max(255).optional() }
+
+const button = z.looseObject({
+  type: z.literal('button'),
+  text: plainText(75),
+  url: z.string().max(3000).optional(),
+  action_id: z.string().max(255).optional(),
+  style: z.enum(['primary', 'danger']).optional(),
+})
+
+const image = z.looseObject({
+  type: z.literal('image'),
+  image_url: z.string().max(3000),
+  alt_text: z.string().min(1).max(2000),
+})
+
+const richInline = z.union([
+  z.looseObject({ type: z.literal('text'), text: z.string().min(1) }),
+  z.looseObject({ type: z.literal('link'), url: z.string().min(1).max(3000) }),
+  z.looseObject({
+    type: z.enum(['emoji', 'user', 'usergroup', 'channel', 'broadcast', 'date', 'color']),
+  }),
+])
+
+const richSection = z.looseObject({
+  type: z.enum(['rich_text_section', 'rich_text_preformatted', 'rich_text_quote']),
+  elements: z.array(richInline).min(1),
+})
+
+const richElement = z.union([
+  richSection,
+  z.looseObject({
+    type: z.literal('rich_text_list'),
+    style: z.enum(['bullet', 'ordered']),
+    elements: z.array(richSection).min(1),
+  }),
+])
+
+const section = z
+  .looseObject({
+    ...blockId,
+    type: z.literal('section'),
+    text: anyText(3000).optional(),
+    fields: z.array(anyText(2000)).min(1).max(10).optional(),
+  })
+  .refine(({ text, fields }) => text !== undefined || fields !== undefined)
+
+const block = z.discriminatedUnion('type', [
+  z.strictObject({ ...blockId, type: z.literal('header'), text: plainText(150) }),
+  section,
+  z.strictObject({ ...blockId, type: z.literal('divider') }),
+  z.strictObject({
+    ...blockId,
+    type: z.literal('context'),
+    elements: z
+      .array(z.union([anyText(3000), image]))
+      .min(1)
+      .max(10),
+  }),
+  z.strictObject({
+    ...blockId,
+    type: z.literal('actions'),
+    elements: z.array(button).min(1).max(25),
+  }),
+  image.extend(blockId),
+  z.strictObject({
+    ...blockId,
+    type: z.literal('rich_text'),
+    elements: z.array(richElement).min(1),
+  }),
+  z.strictObject({ ...blockId, type: z.literal('markdown'), text: z.string().min(1).max(12_000) }),
+])
+
+const blocks = z
+  .array(block)
+  .max(50)
+  .refine((list) => {
+    const ids = list.map((each) => each.block_id).filter((id) => id !== undefined)
+    return new Set(ids).size === ids.length
+  })
+
+const mostText = 40_000
+const mostInBlocks = 13_200
+
+/** Slack's word for what is wrong with a message; null: nothing. */
+export function slackErrorOf(message: unknown): string | null {
+  if (typeof message !== 'object' || message === null) return 'invalid_payload'
+  const { text, blocks: list, attachments } = message as Record<string, unknown>
+  if (text === undefined && list === undefined && attachments === undefined) return 'no_text'
+  if (text !== undefined && typeof text !== 'string') return 'invalid_payload'
+  if (text !== undefined && text.length > mostText) return 'msg_too_long'
+  if (Array.isArray(attachments) && attachments.length > 100) return 'too_many_attachments'
+  if (list === undefined) return text === '' ? 'no_text' : null
+  if (!blocks.safeParse(list).success) return 'invalid_blocks'
+  return charactersIn(list) > mostInBlocks ? 'msg_blocks_too_long' : null
+}
+
+/** Characters of every text in the blocks. */
+function charactersIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.entries(value).reduce((sum, [key, inner]: [string, unknown]) => {
+    return sum + (key === 'text' && typeof inner === 'string' ? inner.length : charactersIn(inner))
+  }, 0)
+}

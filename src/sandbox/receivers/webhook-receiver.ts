@@ -1,0 +1,89 @@
+/** A pretend machine that receives webhooks and believes only signed ones. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { systemClock } from '../../lib/clock.ts'
+import type { SandboxSettings } from '../options.ts'
+import { bytesOf, sendError } from '../server.ts'
+import { headersOf } from './received.ts'
+import type { CatcherParts } from './slack-receiver.ts'
+
+export function addWebhookCatcher(
+  app: FastifyInstance,
+  { settings, log, inbox }: CatcherParts,
+): void {
+  app.post('/hooks/*', (request, reply) => {
+    const { path, body } = log.entryOf(request)
+    const fault = faultOf(request, settings)
+    if (fault) return sendError(reply, { status: 401, message: fault })
+    const headers = headersOf(request)
+    inbox.take({
+      sink: 'webhook',
+      id: headers['webhook-id'] ?? null,
+      atMs: systemClock.now(),
+      to: path,
+      headers,
+      body: bytesOf(request).toString('utf8'),
+      json: body,
+      mail: null,
+    })
+    return reply.code(204).send()
+  })
+}
+
+function faultOf(request: FastifyRequest, settings: SandboxSettings): string | null {
+  const headers = headersOf(request)
+  const signature = headers['webhook-signature'] ?? ''
+  if (signature === '' && !settings.requireSignature) return null
+  return signatureFault(
+    {
+      id: headers['webhook-id'] ?? '',
+      timestamp: headers['webhook-timestamp'] ?? '',
+      signature,
+      body: bytesOf(request),
+    },
+    {
+      secret: settings.webhookSecret,
+      nowMs: systemClock.now(),
+      toleranceMs: settings.signatureToleranceMs,
+    },
+  )
+}
+
+/** The receiving side of Standard Webhooks 1.0.0: what a careful receiver checks. */
+
+interface Signed {
+  id: string
+  /** Seconds since 1970, as sent. */
+  timestamp: string
+  signature: string
+  body: Buffer
+}
+
+interface VerifyOptions {
+  /** `whsec_` and base64. */
+  secret: string
+  nowMs: number
+  toleranceMs: number
+}
+
+/** Why the message is refused; null: it is authentic and fresh. */
+function signatureFault(signed: Signed, options: VerifyOptions): string | null {
+  if (signed.id === '' || !/^\d+$/.test(signed.timestamp)) return 'missing webhook headers'
+  const ageMs = Math.abs(options.nowMs - Number(signed.timestamp) * 1000)
+  if (ageMs > options.toleranceMs) return 'timestamp out of tolerance'
+  const expected = signatureOf(signed, options.secret)
+  const isKnown = signed.signature.split(' ').some((part) => {
+    const [version, value = ''] = part.split(',')
+    return version === 'v1' && isSame(Buffer.from(value, 'base64'), expected)
+  })
+  return isKnown ? null : 'no matching signature'
+}
+
+function signatureOf({ id, timestamp, body }: Signed, secret: string): Buffer {
+  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
+}
+
+function isSame(left: Buffer, right: Buffer): boolean {
+  return left.length === right.length && timingSafeEqual(left, right)
+}

@@ -1,0 +1,160 @@
+/** Threat-flow reports over HTTP: asking for one, and reading it by its request or by its id. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
+import type { WireReport } from '../../upstream/resources/reports.ts'
+import { instantOf } from '../api/filters.ts'
+import { grantOf, type Tokens } from '../api/gate.ts'
+import { type RequestLog, sendError, validationEntry } from '../server.ts'
+import {
+  type ReportRequest,
+  type Reports,
+  type ReportWish,
+  type SandboxReport,
+  timeRangeTypes,
+} from './reports.ts'
+
+interface Parts {
+  reports: Reports
+  tokens: Tokens
+  log: RequestLog
+}
+
+const reportsPath = '/firework/v4/threat_flow/reports'
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+export function addReports(app: FastifyInstance, { reports, tokens, log }: Parts): void {
+  const tenantOf = (request: FastifyRequest): number | null =>
+    grantOf(request, tokens)?.tenantId ?? null
+
+  app.post(`${reportsPath}/requests`, (request, reply) => {
+    const parsed = parseReportBody(log.entryOf(request).body)
+    if ('detail' in parsed) return reply.code(422).send(parsed)
+    const grant = grantOf(request, tokens)
+    const { id } = reports.addReportRequest({
+      ...parsed.wish,
+      ...(grant && { tenantId: grant.tenantId, organizationId: grant.organizationId }),
+    })
+    return reply.send({ request_id: id })
+  })
+  app.get(`${reportsPath}/requests/:id`, (request, reply) => {
+    const { id } = request.params as { id: string }
+    if (!uuid.test(id)) return refusePath(reply, 'request_info_id', id)
+    const found = reports.request(id)
+    if (!isOwn(reply, found, tenantOf(request))) return reply
+    const state = reports.stateOf(found)
+    if (typeof state === 'string') return reply.send({ status: state, report: null })
+    return reply.send({ status: 'completed', report: reportItemOf(state) })
+  })
+  app.get(`${reportsPath}/:id`, (request, reply) => {
+    const { id } = request.params as { id: string }
+    if (!/^\d+$/.test(id)) return refusePath(reply, 'report_id', id)
+    const found = reports.requestOfReport(Number(id))
+    if (!isOwn(reply, found, tenantOf(request))) return reply
+    const state = reports.stateOf(found)
+    if (typeof state === 'string') return refuseUnknown(reply)
+    return reply.send({ report: fullReportOf(state) })
+  })
+}
+
+/** Answers 404 or 403 where it is not. */
+function isOwn(
+  reply: FastifyReply,
+  request: ReportRequest | undefined,
+  tenantId: number | null,
+): request is ReportRequest {
+  if (!request) refuseUnknown(reply)
+  else if (request.tenantId !== tenantId) {
+    sendError(reply, { status: 403, message: 'a report of another tenant' })
+  }
+  return request?.tenantId === tenantId
+}
+
+function refuseUnknown(reply: FastifyReply): FastifyReply {
+  return sendError(reply, { status: 404, message: 'no such report' })
+}
+
+function refusePath(reply: FastifyReply, name: string, input: string): FastifyReply {
+  const what = name === 'report_id' ? 'not an integer' : 'not a UUID'
+  return reply.code(422).send({ detail: [validationEntry(['path', name], what, input)] })
+}
+
+/** What a request for a report may say (facts.md 8), strictly as every body that the sandbox takes. */
+
+const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
+const keywords = z.array(z.string().min(1)).nullish()
+
+const reportBody = z
+  .strictObject({
+    report_title: z.string().min(1),
+    question: z.string().nullish(),
+    time_range_type: z.enum(timeRangeTypes).default('all'),
+    time_range_from: time.nullish(),
+    time_range_to: time.nullish(),
+    included_keywords: keywords,
+    excluded_keywords: keywords,
+  })
+  .refine((body) => body.time_range_type !== 'range' || body.time_range_from, {
+    path: ['time_range_from'],
+    message: 'required with time_range_type range',
+  })
+
+/** The wish, or the `detail` of a 422. */
+function parseReportBody(
+  body: unknown,
+): { wish: ReportWish } | { detail: Record<string, unknown>[] } {
+  const parsed = reportBody.safeParse(body ?? {})
+  if (parsed.success) return { wish: wishOf(parsed.data) }
+  return {
+    detail: parsed.error.issues.map(({ path, message }) =>
+      validationEntry(['body', ...path.map(String)], message),
+    ),
+  }
+}
+
+function wishOf(body: z.infer<typeof reportBody>): ReportWish {
+  return {
+    title: body.report_title,
+    question: body.question ?? null,
+    range: body.time_range_type,
+    fromMs: body.time_range_from ? instantOf(body.time_range_from) : null,
+    toMs: body.time_range_to ? instantOf(body.time_range_to) : null,
+    includes: body.included_keywords ?? [],
+    excludes: body.excluded_keywords ?? [],
+  }
+}
+
+/** Reports as the service shows them: by the request that produced them, and in full by their id. */
+
+function reportItemOf(report: SandboxReport): WireReport {
+  return {
+    id: report.id,
+    title: report.title,
+    subtitle: report.subtitle,
+    summary: report.summary,
+    content: report.content,
+    tags: report.tags,
+    highlights: report.highlights,
+    related_activity_uids: report.relatedUids,
+    created_at: timeOf(report.createdAtMs),
+    tenant_id: report.tenantId,
+    format_type: report.formatType,
+  }
+}
+
+function fullReportOf(report: SandboxReport): WireReport {
+  const { publishedAtMs } = report
+  return {
+    ...reportItemOf(report),
+    prompt_preset_uid: report.presetUid,
+    published_at: publishedAtMs === null ? null : timeOf(publishedAtMs),
+    updated_at: timeOf(report.createdAtMs),
+    reading_time: report.readingMinutes,
+    organization_id: report.organizationId,
+    intel_type: report.intelType,
+  }
+}
+
+/** Six digits and an offset, as the service was seen to write times. */
+function timeOf(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, -1)}000+00:00`
+}

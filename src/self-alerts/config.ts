@@ -1,0 +1,62 @@
+import { duration, flag, list, name, refusal, type Rule, section } from '../lib/config-fields.ts'
+import { type Secret, secretIn, secretKeys, secretRule } from '../lib/secret.ts'
+import { webAddressProblem } from '../lib/web-address.ts'
+
+export interface NoticesConfig {
+  /** The operators' sink. */
+  sink: string
+  /** Who is told instead while that one takes nothing, or is what the notice is about; undefined: see `ways.ts`. */
+  or: string | undefined
+  /** How long a condition lasts before it is said. */
+  afterMs: number
+}
+
+export interface CanaryConfig {
+  everyMs: number
+  sinks: string[]
+  /** What hears of each canary that arrived; undefined: nothing. */
+  ping: { url: Secret; allowPrivate: boolean } | undefined
+}
+
+const twoSinks: Rule = ({ sink, or }) =>
+  or === undefined || or !== sink
+    ? []
+    : [{ path: ['or'], ...refusal('the same sink again', 'name another, or remove the line') }]
+
+export const noticesConfig = section(
+  {
+    sink: name('The sink that is told when Tocsin itself is in trouble, and when that is over.'),
+    or: name(
+      'The sink that is told while the first takes nothing, or is in trouble itself. Default: the fallback, or any other.',
+    ).optional(),
+    after: duration(
+      'How long trouble lasts before it is told; a refused key and a sink that is gone at once.',
+    ).prefault('5m'),
+  },
+  {
+    describe: 'Tells operators of trouble: once when it begins, once when it is over.',
+    rules: [twoSinks],
+  },
+).transform(({ sink, or, after }): NoticesConfig => ({ sink, or, afterMs: after }))
+
+export const canaryConfig = section(
+  {
+    every: duration('Time between two test events.', '1m').prefault('1h'),
+    sinks: list(name('A sink.'), 'Sinks that get the test event.', 'write names of sinks'),
+    ...secretKeys('ping', 'Address of a dead-man switch, asked for once all sinks took the event.'),
+    allow_private: flag('Let `ping` be private or loopback, over http too.').prefault(false),
+  },
+  {
+    describe: 'A marked test event that goes the whole way, again and again.',
+    rules: [
+      secretRule('ping', {
+        required: false,
+        check: (url, canary) => webAddressProblem(url, () => canary['allow_private'] === true),
+      }),
+    ],
+  },
+).transform((file): CanaryConfig => {
+  const url = secretIn(file, 'ping')
+  const ping = url && { url, allowPrivate: file.allow_private }
+  return { everyMs: file.every, sinks: file.sinks, ping }
+})

@@ -1,0 +1,104 @@
+import { severities, type Severity } from '../event.ts'
+import {
+  duration,
+  flag,
+  name,
+  section,
+  textField,
+  timeZone,
+  wholeNumber,
+  word,
+} from '../lib/config-fields.ts'
+import { cronProblem } from '../lib/cron-schedule.ts'
+
+/** How a sink for people collects its events into messages on a schedule. */
+export interface DigestConfig {
+  /** Five fields, in local time of `timeZone`. */
+  cron: string
+  /** IANA name. */
+  timeZone: string
+  /** This severity and above, unknown words included, goes at once; null: nothing does. */
+  immediate: Severity | null
+  /** A digest with nothing to tell goes out too. */
+  sendsEmpty: boolean
+  /** Events that one digest shows; it counts all of them. */
+  maxItems: number
+}
+
+const nothingAtOnce = 'none'
+
+/** A sink's `digest`. */
+export const digestConfig = section(
+  {
+    schedule: textField({
+      describe: 'When it goes out: a cron of five fields, at least 15 minutes apart.',
+      remedy: "write a cron of five fields, such as '0 8,16 * * *'",
+      expected: 'a cron',
+      examples: ['0 8,16 * * *', '0 8 * * mon-fri'],
+      parse: (input) => cronProblem(input) ?? input.trim(),
+    }),
+    timezone: timeZone('Zone of the local times of the schedule, such as Europe/Zurich.'),
+    immediate: word(
+      [nothingAtOnce, ...severities],
+      'This severity and above goes at once, unknown ones too; none: nothing does.',
+    ).prefault(nothingAtOnce),
+    // An empty digest is the sign of life of a quiet week, and it states what was read until when.
+    send_empty: flag('Send it when there is nothing to tell, too.').prefault(true),
+    // 500: at 200 bytes an event, what fits before Gmail clips a message (102 kB).
+    max_items: wholeNumber({
+      describe: 'Events that one digest shows; it counts all.',
+      min: 1,
+      max: 500,
+    }).prefault(50),
+  },
+  { describe: 'Collects events into messages on a schedule. Default: each goes at once.' },
+).transform((file): DigestConfig => ({
+  cron: file.schedule,
+  timeZone: file.timezone,
+  immediate: file.immediate === nothingAtOnce ? null : file.immediate,
+  sendsEmpty: file.send_empty,
+  maxItems: file.max_items,
+}))
+
+/** What becomes of a sink's items when it takes none, or too many wait; the same keys on every type. */
+
+export interface ReliefConfig {
+  /** The sink that gets what this one cannot; undefined: it waits here. */
+  fallback: string | undefined
+  /** How long the circuit must have been open before that. */
+  fallbackAfterMs: number
+  /** Beyond so many pending items the least severe are given up. */
+  pendingMax: number
+}
+
+export const reliefKeys = {
+  fallback: name('The sink that gets what this one cannot be sent.').optional(),
+  fallback_after: duration(
+    'How long the circuit is open before the fallback gets what waits.',
+  ).prefault('5m'),
+  pending_max: wholeNumber({
+    describe: 'Pending items beyond which the least severe become dead letters.',
+    min: 1,
+    max: 10_000_000,
+  }).prefault(100_000),
+}
+
+interface ReliefKeys {
+  fallback?: string | undefined
+  fallback_after: number
+  pending_max: number
+}
+
+export function reliefIn(file: ReliefKeys): ReliefConfig {
+  return {
+    fallback: file.fallback,
+    fallbackAfterMs: file.fallback_after,
+    pendingMax: file.pending_max,
+  }
+}
+
+/** Keys that sinks for people will have in a later version, with what happens instead. */
+export const laterForPeople = {
+  proxy: 'sinks are reached directly',
+  ca_file: 'the certificate authorities of the system count',
+} as const

@@ -1,0 +1,367 @@
+/**
+ * The connections to one mail server. They are made from the URL as it reads at that moment, so a
+ * rotated password takes effect with the next send, and connections of the old one end after the
+ * message they carry. Never retries and never queues a message again: every attempt is the caller's.
+ */
+import type { Readable } from 'node:stream'
+import {
+  createTransport,
+  type SendMailOptions,
+  type SMTPPoolOptions,
+  type SMTPPoolSentMessageInfo,
+  type Transporter,
+} from 'nodemailer'
+import { SinkError, type SinkReason } from '../sink.ts'
+import type { EmailConfig } from './config.ts'
+
+interface SmtpSendOptions {
+  signal: AbortSignal
+  /** Leaked secrets that stand in the mail, in clear. */
+  secrets: readonly string[]
+}
+
+interface SmtpPool {
+  /** Gives the server's reply to the accepted message. Throws SinkError. Neither says a secret. */
+  send(mail: SendMailOptions, options: SmtpSendOptions): Promise<string>
+  close(): void
+}
+
+type Transport = Transporter<SMTPPoolSentMessageInfo, SMTPPoolOptions>
+
+export const maxConnections = 4
+
+/** DNS, connecting, greeting and TLS each. */
+export const setUpTimeoutMs = 10_000
+
+/** RFC 5321, 4.5.3.2.6: who gives up earlier on the reply to the final dot makes duplicates. */
+export const answerTimeoutMs = 600_000
+
+export function createSmtpPool(config: EmailConfig): SmtpPool {
+  const bodies = new WeakMap<AbortSignal, Readable>()
+  let current: { address: SmtpAddress; transport: Transport } | undefined
+
+  function transportTo(address: SmtpAddress): Transport {
+    if (current !== undefined && isSame(current.address, address)) return current.transport
+    current?.transport.close()
+    const transport = openTransport(address, config)
+    keepBodies(transport, bodies)
+    current = { address, transport }
+    return transport
+  }
+
+  return {
+    async send(mail, { signal, secrets }) {
+      const address = readSmtpAddress(config)
+      const redact = redactorOf(address, secrets)
+      const own = AbortSignal.any([signal])
+      try {
+        const { response } = await transportTo(address).sendMail({ ...mail, signal: own })
+        return redact(response)
+      } catch (error) {
+        const hasBodyStarted = bodies.get(own)?.readableDidRead ?? false
+        throw smtpFailure(error, { hasBodyStarted, isAborted: own.aborted }, redact)
+      }
+    },
+    close() {
+      current?.transport.close({ force: true })
+      current = undefined
+    },
+  }
+}
+
+function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
+  const { host, port, isImplicitTls, user, password } = address
+  const isLoopback = isLoopbackHost(host)
+  return createTransport({
+    pool: true,
+    host,
+    port,
+    secure: isImplicitTls,
+    requireTLS: config.tls === 'required' && !isImplicitTls && !isLoopback,
+    ignoreTLS: config.tls === 'off',
+    // A relay on this machine may speak in clear, so an unknown certificate is no loss there.
+    ...(isLoopback && !isImplicitTls && { tls: { rejectUnauthorized: false } }),
+    ...(user !== '' && { auth: { user, pass: password } }),
+    maxConnections,
+    maxRequeues: 0,
+    connectionTimeout: setUpTimeoutMs,
+    greetingTimeout: setUpTimeoutMs,
+    dnsTimeout: setUpTimeoutMs,
+    socketTimeout: answerTimeoutMs,
+    socketCloseTimeout: 1000,
+    maxResponseSize: 64 * 1024,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  })
+}
+
+/**
+ * Keeps the stream of each message, by the signal of its send. nodemailer reports a cut before and
+ * after DATA alike, but it reads the stream only once the server has said 354.
+ */
+function keepBodies(transport: Transport, bodies: WeakMap<AbortSignal, Readable>): void {
+  transport.use('stream', (mail, done) => {
+    const { signal } = mail.data
+    mail.message?.processFunc((body) => {
+      if (signal !== undefined) bodies.set(signal, body)
+      return body
+    })
+    done()
+  })
+}
+
+function isSame(one: SmtpAddress, other: SmtpAddress): boolean {
+  return JSON.stringify(one) === JSON.stringify(other)
+}
+
+/**
+ * What a failed hand-over means. A message counts as accepted only after the server's reply to the
+ * final dot, so a loss before the first byte of the message was read for sending is certainly no
+ * delivery (`unavailable`), and any loss after it is an answer lost.
+ */
+
+/** What nodemailer puts on its errors, as far as it is read here. */
+interface SmtpFault {
+  message: string
+  code: string
+  originalCode: string
+  command: string
+  response: string
+  responseCode: number | undefined
+}
+
+interface SendProgress {
+  /** The server said 354 and the message began to flow. */
+  hasBodyStarted: boolean
+  isAborted: boolean
+}
+
+/** Gives the SinkError of a failed send; `redact` takes secrets out of the server's words. */
+export function smtpFailure(
+  error: unknown,
+  progress: SendProgress,
+  redact: (text: string) => string,
+): SinkError {
+  const fault = readFault(error)
+  const reason = reasonOf(fault, progress)
+  const said = redact(fault.response || fault.message)
+  const summary = summaries[reason] ?? 'the mail server failed'
+  const code = fault.responseCode
+  return new SinkError(
+    reason,
+    said === '' ? summary : `${summary}: ${said}`,
+    code === undefined ? {} : { status: code },
+  )
+}
+
+const summaries: Partial<Record<SinkReason, string>> = {
+  recipient_refused: 'the mail server refuses the recipient',
+  unauthorized: 'the mail server refuses the user or the password',
+  invalid: 'the mail server refuses the message',
+  misconfigured: 'the mail server cannot be used as configured',
+  unavailable: 'the mail server did not take the message',
+  timeout: 'the mail server took the message and did not answer in time',
+  connection_lost: 'the connection was lost while the mail server took the message',
+}
+
+function readFault(error: unknown): SmtpFault {
+  const fields = (error instanceof Error ? error : {}) as Partial<Record<keyof SmtpFault, unknown>>
+  const text = (name: keyof SmtpFault): string => {
+    const value = fields[name]
+    return typeof value === 'string' ? value : ''
+  }
+  return {
+    message: text('message'),
+    code: text('code'),
+    originalCode: text('originalCode'),
+    command: text('command'),
+    response: text('response'),
+    responseCode: typeof fields.responseCode === 'number' ? fields.responseCode : undefined,
+  }
+}
+
+function reasonOf(fault: SmtpFault, progress: SendProgress): SinkReason {
+  const reply = fault.responseCode ?? 0
+  if (reply >= 500 && reply < 600) return reasonOfRefusal(fault, reply)
+  if (reply >= 400 && reply < 500) return 'unavailable'
+  if (progress.hasBodyStarted) {
+    return progress.isAborted || fault.code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
+  }
+  if (progress.isAborted) return 'unavailable'
+  return reasonBeforeBody(fault)
+}
+
+const authenticationReplies = new Set([530, 534, 535, 538]) // RFC 4954, section 6
+
+function reasonOfRefusal(fault: SmtpFault, reply: number): SinkReason {
+  if (fault.code === 'EAUTH' || authenticationReplies.has(reply)) return 'unauthorized'
+  if (reply === 503) return 'unavailable' // wrong order of commands: the session, not the message
+  if (fault.command === 'STARTTLS') return 'misconfigured'
+  if (fault.command === 'RCPT TO') return 'recipient_refused'
+  if (fault.command === 'MAIL FROM') return reply === 552 ? 'invalid' : 'misconfigured'
+  if (fault.command === 'DATA')
+    return isAboutMailbox(fault.response) ? 'recipient_refused' : 'invalid'
+  return 'unavailable'
+}
+
+/** RFC 3463: 5.1.x is the address, 5.2.x the mailbox, except 5.2.3, which is the message's length. */
+function isAboutMailbox(response: string): boolean {
+  return /^\d{3}[ -]5\.(?:1\.\d+|2\.(?!3\b)\d+)\b/.test(response)
+}
+
+function reasonBeforeBody(fault: SmtpFault): SinkReason {
+  if (isCertificateFault(fault)) return 'misconfigured'
+  switch (fault.code) {
+    case 'EAUTH':
+    case 'ENOAUTH':
+      return 'unauthorized'
+    case 'EENVELOPE': // an address that nodemailer itself refuses
+    case 'ECONFIG':
+    case 'EREQUIRETLS':
+    case 'ERR_ACCESS_DENIED':
+      return 'misconfigured'
+    default: // refused, DNS, greeting, TLS cut, pool closed: nothing was accepted
+      return 'unavailable'
+  }
+}
+
+/** Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS. */
+function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
+  const words = `${originalCode} ${code} ${message}`
+  return /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_|wrong version number/i.test(words)
+}
+
+const maxLength = 160
+
+/** Code and enhanced status code (RFC 3463): the part of a reply that quotes nothing. */
+const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
+
+/** What is shorter cannot be told from the words around it; the rest of the reply goes with it. */
+const leastPiece = 4
+
+/**
+ * Makes a server's words fit for a log line: one line, printable, short, and without the password in
+ * any form in which the server has seen it, should it quote it. `leaked` are the secrets that stand in
+ * the mail: a server that refuses a mail may quote any piece of it, so every piece of them of four
+ * characters goes, also where it is base64.
+ */
+export function redactorOf(
+  { user, password }: SmtpAddress,
+  leaked: readonly string[] = [],
+): (text: string) => string {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64')
+  const forms = [
+    base64(`\u0000${user}\u0000${password}`),
+    base64(password),
+    encodeURIComponent(password),
+    password,
+  ]
+  return (text) => {
+    const line = lineOf(text)
+    const ours = password === '' ? line : forms.reduce(hide, line)
+    const clean = leaked.length === 0 ? ours : withoutPieces(ours, leaked)
+    return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1).toWellFormed()}…`
+  }
+}
+
+function lineOf(text: string): string {
+  return text.replace(/[\p{C}\p{Z}\s]+/gu, ' ').trim()
+}
+
+function withoutPieces(line: string, leaked: readonly string[]): string {
+  const status = statusCodes.exec(line)?.[0] ?? ''
+  const secrets = leaked.map(lineOf)
+  if (secrets.some(({ length }) => length < leastPiece)) return status.replace(/[ -]$/u, '')
+  const pieces = new Set([...leaked.flatMap(inBase64), ...secrets].flatMap(piecesOf))
+  return status + hidePieces(line.slice(status.length), pieces)
+}
+
+function piecesOf(text: string): string[] {
+  return Array.from({ length: Math.max(0, text.length - leastPiece + 1) }, (_, from) =>
+    text.slice(from, from + leastPiece),
+  )
+}
+
+/** Three bytes make four letters, so it reads in three ways, by where in the mail it begins. */
+function inBase64(secret: string): string[] {
+  const bytes = Buffer.from(secret)
+  return [0, 1, 2].map((skipped) => bytes.subarray(skipped).toString('base64'))
+}
+
+function hidePieces(text: string, pieces: ReadonlySet<string>): string {
+  const isHidden = new Uint8Array(text.length)
+  for (let from = 0; from + leastPiece <= text.length; from += 1) {
+    if (pieces.has(text.slice(from, from + leastPiece))) isHidden.fill(1, from, from + leastPiece)
+  }
+  let shown = ''
+  for (let at = 0; at < text.length; at += 1) {
+    if (isHidden[at] !== 1) shown += text.charAt(at)
+    else if (isHidden[at - 1] !== 1) shown += '<secret>'
+  }
+  return shown
+}
+
+function hide(text: string, secret: string): string {
+  return text.replaceAll(secret, '<secret>')
+}
+
+/** Where and as whom mail is handed in, taken apart from the operator's URL. */
+interface SmtpAddress {
+  host: string
+  port: number
+  /** TLS from the first byte: smtps://. */
+  isImplicitTls: boolean
+  user: string
+  password: string
+}
+
+const defaultPorts: Record<string, number> = { 'smtp:': 587, 'smtps:': 465 }
+
+/** Reads the URL anew, file included. Throws SinkError `misconfigured`, never with a part of the URL. */
+export function readSmtpAddress(config: EmailConfig): SmtpAddress {
+  const url = parseUrl(revealUrl(config))
+  const defaultPort = url && defaultPorts[url.protocol]
+  if (!url || defaultPort === undefined || url.hostname === '') {
+    throw misconfigured(
+      config,
+      'smtp must read smtp://host or smtps://host, with user and password',
+    )
+  }
+  return {
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(url.port) || defaultPort,
+    isImplicitTls: url.protocol === 'smtps:',
+    user: decode(config, url.username),
+    password: decode(config, url.password),
+  }
+}
+
+function revealUrl(config: EmailConfig): string {
+  try {
+    return config.smtp.reveal()
+  } catch {
+    throw misconfigured(config, 'the file of the smtp URL cannot be read; check smtp_file')
+  }
+}
+
+/** No error of the parser is kept: it quotes the URL. */
+function parseUrl(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+function decode(config: EmailConfig, text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw misconfigured(config, 'user or password in smtp has a stray %; write it as %25')
+  }
+}
+
+function misconfigured(config: EmailConfig, what: string): SinkError {
+  return new SinkError('misconfigured', `sink ${config.name}: ${what}`)
+}
+
+/** Whether mail to this host never leaves the machine. */
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
+}

@@ -1,0 +1,325 @@
+/**
+ * One account's book in the ledger: where its keys hang, under which digests, how long it keeps.
+ * Everything else in this folder works on a book. It holds no state of its own; Redis does.
+ */
+import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { defaultTimings } from '../lib/clock.ts'
+import { duration, section, size } from '../lib/config-fields.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import { runScript } from '../redis/scripts.ts'
+
+export interface Book {
+  readonly account: string
+  readonly redis: Redis
+  readonly digests: Digests
+  readonly horizonMs: number
+  /** As the scripts take it. */
+  readonly retention: { story: number; payload: number }
+  /** How long an item waits for its full event before the message goes without. */
+  readonly detailWaitMs: number
+  key(...parts: string[]): string
+  /** Runs a ledger script on this account's keys. */
+  run: (script: string, ...args: (string | number)[]) => Promise<unknown>
+  /** Runs one whose reply is JSON of the shape T. */
+  ask: <T>(script: string, ...args: (string | number)[]) => Promise<T>
+  /** Whether an account has a ledger in this Redis; none: an operator discarded it. */
+  hasLedger: (account: string) => Promise<boolean>
+}
+
+export interface BookOptions {
+  redis: Redis
+  keys: Keys
+  account: string
+  config: LedgerConfig
+  detailWaitMs?: number
+}
+
+/** Makes the book of an account where there is none; the account is registered first. */
+export async function openBook(options: BookOptions): Promise<Book> {
+  const { redis, keys, account } = options
+  await registerAccount(options)
+  const base = keys.account(account)
+  await runScript(redis, 'open-book', [base], [randomBytes(32).toString('hex')])
+  const book = await reopenBook(options)
+  if (!book) throw new Error('the ledger key vanished while it was being read')
+  return book
+}
+
+/** Accounts that are opened at once. */
+const openedAtOnce = 50
+
+/** The same of several accounts, in their order. */
+export async function openBooks(
+  options: Omit<BookOptions, 'account'>,
+  accounts: readonly string[],
+): Promise<Book[]> {
+  const books: Book[] = []
+  for (let at = 0; at < accounts.length; at += openedAtOnce) {
+    const some = accounts.slice(at, at + openedAtOnce)
+    books.push(...(await Promise.all(some.map((account) => openBook({ ...options, account })))))
+  }
+  return books
+}
+
+/** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
+async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
+  const [name, field] = [keys.shared('accounts'), `${account}|since`]
+  if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses even what would change nothing
+  const [seconds] = await redis.time()
+  await redis.hsetnx(name, field, Number(seconds) * 1000)
+}
+
+/** Makes nothing: undefined for an account that has no book. */
+export async function reopenBook({
+  redis,
+  keys,
+  account,
+  config,
+  detailWaitMs = defaultTimings.detailWaitMs,
+}: BookOptions): Promise<Book | undefined> {
+  const key = (...parts: string[]): string => keys.account(account, ...parts)
+  const markKey = await redis.get(key('mark-key'))
+  if (markKey === null) return undefined
+  // the account's digest key, made once; every replica reads the same
+  const digests = createDigests(Buffer.from(markKey, 'hex'))
+  // scripts use the first; the second, which never exists, makes a Cluster whose slot moves say "try
+  // again" until it has: a script that names one key would run where half of the ledger is
+  const names = [key(), key('moved')]
+  const run = (script: string, ...args: (string | number)[]): Promise<unknown> =>
+    runScript(redis, script, names, args)
+  return {
+    account,
+    redis,
+    digests,
+    horizonMs: config.dedupeHorizonMs,
+    retention: { story: config.storyRetentionMs, payload: config.payloadRetentionMs },
+    detailWaitMs,
+    key,
+    run,
+    ask: async <T>(script: string, ...args: (string | number)[]) =>
+      JSON.parse(String(await run(script, ...args))) as T,
+    hasLedger: async (other) => (await redis.exists(keys.account(other, 'mark-key'))) === 1,
+  }
+}
+
+/** What the ledger hands out to name a piece of work; the only thing that a job carries. */
+type Ref =
+  | { kind: 'item'; recordId: string; index: number; sink: string }
+  | { kind: 'batch'; batchId: string; sink: string }
+  | { kind: 'collection'; sink: string }
+  | { kind: 'gathering'; id: string; sink: string }
+
+/**
+ * `i:<record>:<index>:<sink>` an item, `b:<batch>:<sink>` a sealed message, `c:<sink>` what a sink
+ * collects for its next batch, `c:<gathering>:<sink>` what waits for company; throws on anything else.
+ */
+export function parseRef(text: string): Ref {
+  const [kind, ...rest] = text.split(':')
+  if (kind === 'i' && rest.length === 3) {
+    return { kind: 'item', recordId: rest[0] ?? '', index: Number(rest[1]), sink: rest[2] ?? '' }
+  }
+  if (kind === 'b' && rest.length === 2) {
+    return { kind: 'batch', batchId: rest[0] ?? '', sink: rest[1] ?? '' }
+  }
+  if (kind === 'c' && rest.length === 2) {
+    return { kind: 'gathering', id: rest[0] ?? '', sink: rest[1] ?? '' }
+  }
+  if (kind === 'c' && rest.length === 1) return { kind: 'collection', sink: rest[0] ?? '' }
+  throw new Error(`not a ledger reference: ${text}`)
+}
+
+/**
+ * One account's ledger leads: it holds the windows of digests, which span all accounts, and Tocsin's own events.
+ * It is chosen once, and stays whatever order the accounts of a file have.
+ */
+
+interface Store {
+  redis: Redis
+  keys: Keys
+}
+
+/**
+ * Puts the leading book first; without one the first leads from now on. Where the ledger of the one that led
+ * is not open any more, its digests go on here, in the windows in which they were.
+ */
+export async function claimLead({ redis, keys }: Store, books: Book[]): Promise<void> {
+  const [first] = books
+  if (!first) return
+  const name = keys.shared('lead')
+  if ((await redis.exists(name)) === 0) await redis.set(name, first.account, 'NX')
+  const lead = (await redis.get(name)) ?? first.account
+  if (moveToFront(books, lead)) return
+  await takeOverDigests({ redis, keys }, { from: lead, to: first })
+  await redis.set(name, first.account)
+}
+
+/** The same for who changes nothing. */
+export async function findLead({ redis, keys }: Store, books: Book[]): Promise<void> {
+  const lead = await redis.get(keys.shared('lead'))
+  if (lead !== null) moveToFront(books, lead)
+}
+
+function moveToFront(books: Book[], account: string): boolean {
+  const at = books.findIndex((book) => book.account === account)
+  const [lead] = at === -1 ? [] : books.splice(at, 1)
+  if (lead) books.unshift(lead)
+  return lead !== undefined
+}
+
+/** Again after a crash: a window that is set stays. */
+async function takeOverDigests(
+  { redis, keys }: Store,
+  { from: account, to }: { from: string; to: Book },
+): Promise<void> {
+  const timers = await redis.zrange(keys.account(account, 'timers'), '0', '-1', 'WITHSCORES')
+  for (let at = 0; at < timers.length; at += 2) {
+    const ref = parseRef(timers[at] ?? '')
+    if (ref.kind !== 'gathering') continue
+    const fields = ['kind', 'about', 'opened', 'from', 'note'] as const
+    const name = keys.account(account, 'gather', ref.id)
+    const [kind, about, opened, from, note] = await redis.hmget(name, ...fields)
+    if (kind !== 'digest' || !about || !opened || !from) continue
+    const window = [opened, note ?? '{}', from]
+    await to.run('ensure-digest', ref.id, ref.sink, timers[at + 1] ?? opened, about, ...window)
+  }
+}
+
+/** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose among the buckets that a week began with. */
+interface Mark {
+  m: string
+  b: number
+}
+
+/**
+ * Identities as keyed digests. Keyed, because whoever controls uids could otherwise look for a collision
+ * that hides an event. A mark is compared with at most some 400 of each week that share all bits by which that
+ * week chose its first buckets, so over 13 weeks like each other a false "already seen" has a chance of about
+ * 3e-16 for each new uid; in a first week, which begins with one bucket, 5e-14 once a million are marked.
+ */
+interface Digests {
+  /** 24 hex characters that name a record in Redis. */
+  recordId(uid: string): string
+  seenMark(feed: string, uid: string): Mark
+  claimMark(uid: string, severity: string, destination: string): Mark
+  malformedMark(feed: string, canonicalJson: string): Mark
+  /** What a feed showed from before its floor: its own, so that a floor moved back finds it new. */
+  baselineMark(feed: string, uid: string): Mark
+}
+
+export function createDigests(keyBytes: Buffer): Digests {
+  const key = createSecretKey(keyBytes) // made once: a raw key costs more than the digest
+
+  function digest(...parts: string[]): Buffer {
+    return createHmac('sha256', key).update(parts.join('\0')).digest()
+  }
+  function mark(...parts: string[]): Mark {
+    const bytes = digest(...parts)
+    return { m: bytes.readBigInt64BE(0).toString(), b: bytes.readUInt32BE(8) }
+  }
+  return {
+    recordId: (uid) => digest('record', uid).toString('hex', 0, 12),
+    seenMark: (feed, uid) => mark('seen', feed, uid),
+    claimMark: (uid, severity, destination) => mark('claim', uid, severity, destination),
+    malformedMark: (feed, canonicalJson) => mark('malformed', feed, canonicalJson),
+    baselineMark: (feed, uid) => mark('baseline', feed, uid),
+  }
+}
+
+/** An item's id, the same on every attempt and for ever: digest of what identifies it. 33 characters. */
+export function itemId(
+  account: string,
+  uid: string,
+  severity: string,
+  destination: string,
+): string {
+  const identity = [account, uid, severity, destination].join('\0')
+  return `e${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`
+}
+
+/** The active generation: which configuration the replicas agree on. */
+
+/** A configuration that no replica confirmed for so long has none any more. */
+const desertedAfterMs = 60_000
+
+/** Registers `hash` as active unless it is; its number grows with every change. */
+export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
+  return run(redis, keys, [hash, 'start', desertedAfterMs])
+}
+
+/**
+ * The number of `hash` while it is the active generation, undefined while another one is: that one
+ * was started later, and some replica confirmed it within `patienceMs`.
+ */
+export async function confirmGeneration(
+  redis: Redis,
+  keys: Keys,
+  hash: string,
+  patienceMs = desertedAfterMs,
+): Promise<number | undefined> {
+  const number = await run(redis, keys, [hash, 'confirm', patienceMs])
+  return number === 0 ? undefined : number
+}
+
+/** Whether some replica runs, or did a minute ago. */
+export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
+  const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
+  const [seconds] = await redis.time()
+  return Number(seconds) * 1000 - confirmedMs < desertedAfterMs
+}
+
+/** The hash that is active or was last; undefined: none ever was. */
+export async function activeHash(redis: Redis, keys: Keys): Promise<string | undefined> {
+  return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined
+}
+
+async function run(redis: Redis, keys: Keys, args: (string | number)[]): Promise<number> {
+  return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], args))
+}
+
+export interface LedgerConfig {
+  /** How long a mark is remembered after its last sight. */
+  dedupeHorizonMs: number
+  /** How long the payload is kept after the last item became final. */
+  payloadRetentionMs: number
+  /** How long the story is kept after the last item became final. */
+  storyRetentionMs: number
+  /** What records and payloads may take together; only what is settled makes room. */
+  maxBytes: number
+}
+
+/** The ledger's two sections of the file; `ledgerConfig` puts them together. */
+export const ledgerSections = {
+  dedupe: section(
+    {
+      horizon: duration('How long an event is remembered after it was last seen.').prefault('90d'),
+    },
+    { describe: 'How long a repeated event is recognised.' },
+  ).prefault({}),
+  retention: section(
+    {
+      payload: duration('How long the content of an event is kept once it is settled.').prefault(
+        '14d',
+      ),
+      story: duration('How long the record of what happened to it is kept.').prefault('90d'),
+      max_bytes: size(
+        'What is kept of all events together; the oldest settled ones go first.',
+        '1MiB',
+      ).prefault('1GiB'),
+    },
+    { describe: 'How long settled events are kept.' },
+  ).prefault({}),
+}
+
+export function ledgerConfig(file: {
+  dedupe: { horizon: number }
+  retention: { payload: number; story: number; max_bytes: number }
+}): LedgerConfig {
+  return {
+    dedupeHorizonMs: file.dedupe.horizon,
+    // content without its story is of no use to anybody
+    payloadRetentionMs: Math.min(file.retention.payload, file.retention.story),
+    storyRetentionMs: file.retention.story,
+    maxBytes: file.retention.max_bytes,
+  }
+}

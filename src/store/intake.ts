@@ -1,0 +1,358 @@
+/**
+ * Takes a page in exactly once: new events, their items, the cursor and the counters change in one
+ * atomic commit, fenced by the feed's sequence. It never fetches and never sends.
+ */
+import { randomUUID } from 'node:crypto'
+import { noSeverity, severityRank, type ThreatEvent } from '../event.ts'
+import type { Book } from './account-ledger.ts'
+import type { EndedWalk, Walk } from './feed-state.ts'
+import { type Gathering, type MadeWork, storedGathering } from './pending-items.ts'
+import type { Payload, StoredDecision } from './records.ts'
+
+/** What is kept of a malformed item, characters; its mark covers the whole. */
+const maxRawLength = 16_384
+
+/** An event with its way fixed: which routes took it, and one planned item for each destination. */
+export interface RoutedEvent {
+  event: ThreatEvent
+  decisions: StoredDecision[]
+  items: PlannedItem[]
+  wantsDetail: boolean
+  /** Created before the feed's start bound: a duplicate where it was marked as baseline. */
+  isBelow?: boolean
+  /** It is to be marked and counted as baseline, and nothing more. */
+  isBaseline?: boolean
+  /** As that of a malformed item: had it been set aside before, its entry closes. */
+  identity?: string
+  /** A leaked credential's likeness, where the feed recognises the same pair in other sources. */
+  pair?: CredentialPair
+  /** The leaked secret, encrypted; only where a sink reveals. */
+  sealedSecret?: string
+  /** What it keeps others from being told, and for how long. */
+  inhibits?: { key: string; windowMs: number }[]
+}
+
+/** One item to be created. */
+export interface PlannedItem {
+  sink: string
+  destination: string
+  /** The first decides about muting and grouping. */
+  routes: string[]
+  /** Only recorded: its first route is in `stage: shadow`. */
+  isShadow?: boolean
+  /** Where it waits for company; undefined: it goes alone, or into its sink's batch. */
+  gathering?: Gathering
+  /** The digest that lists it as sent already. */
+  toldIn?: string
+}
+
+export interface CredentialPair {
+  /** A digest of what it is recognised by, under a key that is not in Redis: nobody can test a guess there. */
+  id: string
+  /** The source that shows it. */
+  source: string
+  /** How long a pair is remembered, ms. */
+  forMs: number
+  /** Whether a destination that had the pair gets it again from another source. */
+  isSentAgain: boolean
+}
+
+/** Something in a page that is not an event. */
+export interface MalformedItem {
+  uid: string | null
+  problem: string
+  /** What is kept to look at: canonical JSON with secrets masked. */
+  raw: string
+  /**
+   * Canonical JSON of the whole, secrets included: by its keyed digest the item is known again. Never
+   * stored. Without it `raw` counts, and items that differ in what is masked are the same.
+   */
+  identity?: string
+}
+
+export interface Page {
+  feed: string
+  labels: Record<string, string>
+  /** The fence that was read before the fetch. */
+  sequence: number
+  generation: number
+  /** The walk with its cursor after this page. */
+  walk: Walk
+  /**
+   * Set: the page belongs to a rescan, which has a fence, a walk and times of its own. An event created
+   * before `lateBeforeMs` (the tail's position when the rescan began) that is new is late.
+   */
+  rescan?: PageRescan | undefined
+  /** Set: events that an audit missed, behind a fence of their own. The feed's walks stay where they are. */
+  isRepair?: boolean
+  /** When the request for this page left, wall clock ms. */
+  requestedAtMs: number
+  isCaughtUp: boolean
+  /** A page of which everything is known is the end too. */
+  endsWhenKnown?: boolean
+  isBackfilling: boolean
+  events: RoutedEvent[]
+  malformed: MalformedItem[]
+}
+
+export interface PageRescan {
+  place: 'recent' | 'long' | 'sweep'
+  lateBeforeMs: number | undefined
+  isSnapshot: boolean
+  /** Fields of the feed's state that are set when the walk was read to its end. */
+  fieldsAtEnd: [string, string][]
+}
+
+/** What became of a page's items. */
+export interface PageCounts {
+  fetched: number
+  new: number
+  duplicate: number
+  quarantined: number
+  baseline: number
+  /** Of the new: found by a rescan that looked behind the tail. */
+  late: number
+  /** Of the duplicates: more severe than before, routed again. */
+  raised: number
+}
+
+export type Accepted = { status: 'stale' } | { status: 'superseded' } | Committed
+
+export interface Committed {
+  status: 'committed'
+  counts: PageCounts
+  /** The walk was read to its end. */
+  isEnded: boolean
+  /** Work to be queued at once; a slow pass would find it too. */
+  made: MadeWork[]
+  /** Those of the page's events that this feed had not shown before. */
+  newEvents: RoutedEvent[]
+  /** Another replica went on with the feed before the whole page was taken in: the cursor did not move. */
+  isBrokenOff?: true
+}
+
+/**
+ * What one commit may take in, counted in events, items and quarantine entries: Redis serves nobody else
+ * meanwhile, some 40 ms.
+ */
+const mostAtOnce = 500
+
+/**
+ * A page that is too large for one commit is taken in in pieces, each of them atomic, and each under the fence
+ * of the one before; the cursor moves with the last. What was taken in of a page that broke off is known when
+ * the page is read again. `batchWaitMs`: how long a sink collects a batch; undefined where it sends singly.
+ */
+export async function acceptPage(
+  book: Book,
+  page: Page,
+  batchWaitMs: (sink: string) => number | undefined,
+): Promise<Accepted> {
+  let sum: Committed | undefined
+  for (const piece of piecesOf(page)) {
+    const accepted = await acceptPiece(book, { ...piece, before: sum?.counts }, batchWaitMs)
+    if (accepted.status !== 'committed') return sum ? { ...sum, isBrokenOff: true } : accepted
+    sum = sum ? addUp(sum, accepted) : accepted
+  }
+  if (!sum) throw new Error('a page has one piece at least')
+  return sum
+}
+
+/** A part of a page. All but the last leave the feed's walk and times as they are. */
+interface Piece extends Page {
+  isLast: boolean
+  /** Of the whole page. */
+  shown: number
+  unread: number
+  newestMs: number
+  /** What became of the pieces before it. */
+  before?: PageCounts | undefined
+}
+
+function piecesOf(page: Page): Piece[] {
+  const { events, malformed } = page
+  let piece: Pick<Page, 'events' | 'malformed'> = { events: [], malformed: [] }
+  const pieces = [piece]
+  let room = mostAtOnce
+  const takeRoom = (weight: number): void => {
+    if (weight > room && room < mostAtOnce) {
+      piece = { events: [], malformed: [] }
+      pieces.push(piece)
+      room = mostAtOnce
+    }
+    room -= weight
+  }
+  for (const event of events) {
+    takeRoom(1 + event.items.length)
+    piece.events.push(event)
+  }
+  for (const item of malformed) {
+    takeRoom(1)
+    piece.malformed.push(item)
+  }
+  const newestMs = Math.max(0, ...events.map(({ event }) => event.createdAtMs ?? 0))
+  return pieces.map((part, at) => ({
+    ...page,
+    ...part,
+    sequence: page.sequence + at,
+    isLast: at === pieces.length - 1,
+    shown: events.length + malformed.length,
+    unread: malformed.length,
+    newestMs,
+  }))
+}
+
+function addUp(sum: Committed, { counts, isEnded, made, newEvents }: Committed): Committed {
+  const total = { ...sum.counts }
+  for (const name of Object.keys(total) as (keyof PageCounts)[]) total[name] += counts[name]
+  return {
+    status: 'committed',
+    counts: total,
+    isEnded,
+    made: [...sum.made, ...made],
+    newEvents: [...sum.newEvents, ...newEvents],
+  }
+}
+
+async function acceptPiece(
+  book: Book,
+  page: Piece,
+  batchWaitMs: (sink: string) => number | undefined,
+): Promise<Accepted> {
+  const payloads = page.events.map(({ event, sealedSecret }): Payload => ({
+    event,
+    fetchedAtMs: page.requestedAtMs,
+    ...(sealedSecret !== undefined && { sealedSecret }),
+  }))
+  const answer = await book.ask<StoredAnswer>(
+    'commit-page',
+    JSON.stringify(askOf(book, page, batchWaitMs)),
+    JSON.stringify(page.walk),
+    ...payloads.map((payload) => JSON.stringify(payload)),
+    ...page.malformed.map(({ raw }) => raw.slice(0, maxRawLength)),
+  )
+  if (answer.status !== 'committed') return { status: answer.status }
+  return {
+    status: 'committed',
+    counts: answer.counts,
+    isEnded: answer.ended ?? false,
+    made: answer.made ?? [],
+    newEvents: page.events.filter((_event, place) => answer.fresh?.includes(place)),
+  }
+}
+
+interface StoredAnswer {
+  status: 'committed' | 'stale' | 'superseded'
+  counts: PageCounts
+  ended?: boolean
+  made?: MadeWork[]
+  fresh?: number[]
+}
+
+function askOf(
+  book: Book,
+  page: Piece,
+  batchWaitMs: (sink: string) => number | undefined,
+): Record<string, unknown> {
+  return {
+    feed: page.feed,
+    of: placeOf(page),
+    late_before: page.rescan?.lateBeforeMs,
+    seq: page.sequence,
+    cid: randomUUID(),
+    gen: page.generation,
+    fp: page.walk.fingerprint,
+    ends: JSON.stringify(endOf(page)),
+    at_end: page.rescan?.fieldsAtEnd.flat() ?? [],
+    horizon: book.horizonMs,
+    retention: book.retention,
+    detail_wait: book.detailWaitMs,
+    requested: Math.floor(page.requestedAtMs),
+    caught_up: page.isCaughtUp,
+    known_ends: page.endsWhenKnown ?? false,
+    backfill: page.isBackfilling,
+    ...(page.newestMs > 0 && { newest: page.newestMs }),
+    last: page.isLast,
+    shown: page.shown,
+    unread: page.unread,
+    before: page.before,
+    events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
+    bad: page.malformed.map((bad) => storedMalformed(book, page.feed, bad)),
+  }
+}
+
+/** What is kept of a walk that was read to its end. */
+function endOf({ walk, rescan }: Page): EndedWalk {
+  const { fingerprint, startedAtMs, span } = walk
+  const isSnapshot = rescan?.isSnapshot === true
+  return { fingerprint, begunMs: startedAtMs, ...span, ...(isSnapshot && { isSnapshot }) }
+}
+
+/** Under which names the feed keeps the fence and the walk of the page. */
+function placeOf({ rescan, isRepair }: Page): string {
+  if (isRepair) return 'repair_'
+  return rescan ? `${rescan.place}_` : ''
+}
+
+function storedEvent(
+  { digests }: Book,
+  { feed, labels }: Page,
+  routed: RoutedEvent,
+  batchWaitMs: (sink: string) => number | undefined,
+): Record<string, unknown> {
+  const { event, decisions, items, wantsDetail, identity, pair } = routed
+  const { isBaseline = false, isBelow = isBaseline } = routed
+  return {
+    u: event.uid,
+    rid: digests.recordId(event.uid),
+    q: identity && digests.recordId(identity),
+    sv: event.severity,
+    rk: severityRank(event.severity),
+    ty: event.type,
+    seen: digests.seenMark(feed, event.uid),
+    base: isBelow ? digests.baselineMark(feed, event.uid) : undefined,
+    bl: isBaseline,
+    ca: event.createdAtMs ?? undefined,
+    cl: closedBy(event),
+    l: labels,
+    w: decisions,
+    ur: event.unread,
+    nr: event.severity === noSeverity,
+    dt: wantsDetail,
+    ih: (routed.inhibits ?? []).map(({ key, windowMs }) => ({ k: key, ms: windowMs })),
+    pr: pair && {
+      id: pair.id,
+      src: pair.source,
+      ms: pair.forMs,
+      again: pair.isSentAgain,
+    },
+    items: items.map((item) => ({
+      d: item.destination,
+      k: item.sink,
+      q: item.routes,
+      ...digests.claimMark(event.uid, event.severity, item.destination),
+      bw: batchWaitMs(item.sink),
+      sh: item.isShadow ?? false,
+      g: item.gathering && storedGathering(item.gathering),
+      li: item.toldIn,
+    })),
+  }
+}
+
+/** Believed from its times only: that an event is no longer shown proves nothing. */
+function closedBy({ ignoredAtMs, remediatedAtMs }: ThreatEvent): string | undefined {
+  if (remediatedAtMs !== null) return 'remediated'
+  return ignoredAtMs === null ? undefined : 'ignored'
+}
+
+function storedMalformed(
+  { digests }: Book,
+  feed: string,
+  { uid, problem, raw, identity = raw }: MalformedItem,
+): Record<string, unknown> {
+  return {
+    ...digests.malformedMark(feed, identity),
+    rid: digests.recordId(identity),
+    ...(uid !== null && { uid }),
+    problem,
+  }
+}

@@ -1,0 +1,345 @@
+/** Records as the scripts store them, and as the rest of the house reads them. */
+import type { EventDetail, ThreatEvent } from '../event.ts'
+import { type Book, itemId } from './account-ledger.ts'
+import { type IndexEntry, walkPending, walkRecords } from './record-index.ts'
+
+/** States of an item; the last five are final. */
+export type ItemState =
+  | 'queued'
+  | 'held'
+  | 'group'
+  | 'digest'
+  | 'batch'
+  | 'sending'
+  | 'retrying'
+  | 'delivered'
+  | 'dead'
+  | 'suppressed'
+  | 'diverted'
+  | 'discarded'
+
+export const pendingStates = [
+  'queued',
+  'held',
+  'group',
+  'digest',
+  'batch',
+  'sending',
+  'retrying',
+] as const
+
+/** Why an item is final without having been sent; `heldFor` names it, `rule` which one. */
+const suppressions = [
+  'silence',
+  'inhibition',
+  'mute',
+  'shadow',
+  'ignored',
+  'remediated',
+  'seen_again',
+  'superseded',
+] as const
+
+export type Suppression = (typeof suppressions)[number]
+
+/** What is kept of one event besides its story: what a message needs. */
+export interface Payload {
+  event: ThreatEvent
+  fetchedAtMs: number
+  detail?: EventDetail | 'unavailable'
+  /** A leaked secret, encrypted with the account's key; only where a sink reveals. */
+  sealedSecret?: string
+}
+
+export interface Sighting {
+  feed: string
+  atMs: number
+  severity: string
+  labels: Record<string, string>
+  /** The routes that took it: name, path from the root, matchers that held. */
+  decisions: StoredDecision[]
+  /** Fields that came in a form that could not be read, by the service's names. */
+  unread?: string[]
+}
+
+export interface StoredDecision {
+  route: string
+  path: string[]
+  why: string[]
+}
+
+export interface AttemptNote {
+  number: number
+  atMs: number
+  outcome: string
+  reason: string | undefined
+  answer: string | undefined
+  replica: string | undefined
+}
+
+export interface Item {
+  index: number
+  id: string
+  sink: string
+  destination: string
+  severity: string
+  routes: string[]
+  /** The sighting that made it; its place among the record's. */
+  sighting: number
+  state: ItemState
+  /** Why it is held, or was suppressed. */
+  heldFor: string | undefined
+  /** The rule by which it is held, suppressed or was redirected: a silence's id, an interval's name. */
+  rule: string | undefined
+  /** The collection in which it waits for company. */
+  collection: string | undefined
+  /** Id of the sealed message of several in which it went, or is to go. */
+  sealedIn: string | undefined
+  /** What the event's severity was before it was raised to this item's. */
+  raisedFrom: string | undefined
+  /** Next try, end of hold, or begin of the running attempt. */
+  atMs: number | undefined
+  attempts: number
+  repeatRisks: number
+  replays: number
+  createdAtMs: number
+  endedAtMs: number | undefined
+  /** The last five. */
+  history: AttemptNote[]
+}
+
+export interface LedgerRecord {
+  account: string
+  recordId: string
+  uid: string
+  type: string
+  severity: string
+  firstSeenMs: number
+  sightings: Sighting[]
+  items: Item[]
+  /** What people did with it at the service. */
+  closed: 'ignored' | 'remediated' | undefined
+  /** The same login and secret from other sources: how many more, and the first of them by id. */
+  seenAgain: { times: number; sources: string[] } | undefined
+}
+
+interface StoredItem {
+  d: string
+  k: string
+  q: string[]
+  sv: string
+  /** From 1. */
+  g: number
+  st: ItemState
+  why?: string
+  by?: string
+  y?: string
+  b?: string
+  rf?: string
+  at?: number
+  n: number
+  rr?: number
+  rp?: number
+  c: number
+  e?: number
+  h?: { n: number; at: number; o: string; r?: string; a?: string; by?: string }[]
+}
+
+interface StoredRecord {
+  u: string
+  ty: string
+  sv: string
+  t: number
+  f: {
+    f: string
+    at: number
+    sv: string
+    l: Record<string, string>
+    w: StoredDecision[]
+    ur?: string[]
+  }[]
+  i: StoredItem[] | Record<string, never>
+  cl?: 'ignored' | 'remediated'
+  ag?: { n: number; s: string[] | Record<string, never> }
+}
+
+export async function readRecord(book: Book, recordId: string): Promise<LedgerRecord | undefined> {
+  const text = await book.redis.get(book.key('rec', recordId))
+  return text === null ? undefined : parseRecord(book.account, recordId, text)
+}
+
+export async function readPayload(book: Book, recordId: string): Promise<Payload | undefined> {
+  const text = await book.redis.get(book.key('pay', recordId))
+  return text === null ? undefined : (JSON.parse(text) as Payload)
+}
+
+/** In their order; undefined for what is gone. */
+export async function readPayloads(
+  book: Book,
+  recordIds: readonly string[],
+): Promise<(Payload | undefined)[]> {
+  if (recordIds.length === 0) return []
+  const texts = await book.redis.mget(recordIds.map((id) => book.key('pay', id)))
+  return texts.map((text) => (text === null ? undefined : (JSON.parse(text) as Payload)))
+}
+
+/** An item with its record and payload, as a message about it needs them. */
+export interface FoundItem {
+  ref: string
+  record: LedgerRecord
+  item: Item
+  payload: Payload | undefined
+}
+
+/** The items behind some item refs, in their order; those that are gone are left out. */
+export async function readItems(book: Book, refs: readonly string[]): Promise<FoundItem[]> {
+  if (refs.length === 0) return []
+  const places = refs.map((ref) => ref.split(':'))
+  const names = places.flatMap(([, id = '']) => [book.key('rec', id), book.key('pay', id)])
+  const texts = await book.redis.mget(names)
+  return places.flatMap(([, recordId = '', index], i) => {
+    const text = texts[2 * i]
+    const record = text ? parseRecord(book.account, recordId, text) : undefined
+    const item = record?.items[Number(index)]
+    if (!record || !item) return []
+    const payload = texts[2 * i + 1]
+    return [
+      {
+        ref: refs[i] ?? '',
+        record,
+        item,
+        payload: payload ? (JSON.parse(payload) as Payload) : undefined,
+      },
+    ]
+  })
+}
+
+/** Every pending record of the book, then those settled at `sinceMs` or later; one may come twice. */
+export function scanRecords(book: Book, sinceMs = 0): AsyncGenerator<LedgerRecord> {
+  return recordsIn(book, walkRecords(book, sinceMs))
+}
+
+/** Records with items that are not final, the longest pending first. */
+export function scanPendingRecords(book: Book): AsyncGenerator<LedgerRecord> {
+  return recordsIn(book, walkPending(book))
+}
+
+async function* recordsIn(
+  book: Book,
+  pages: AsyncIterable<IndexEntry[]>,
+): AsyncGenerator<LedgerRecord> {
+  for await (const { recordId, text } of textsIn(book, pages)) {
+    yield parseRecord(book.account, recordId, text)
+  }
+}
+
+async function* textsIn(
+  book: Book,
+  pages: AsyncIterable<IndexEntry[]>,
+): AsyncGenerator<{ recordId: string; text: string }> {
+  for await (const entries of pages) {
+    const texts = await book.redis.mget(entries.map(({ recordId }) => book.key('rec', recordId)))
+    for (const [i, { recordId }] of entries.entries()) {
+      const text = texts[i]
+      if (text) yield { recordId, text }
+    }
+  }
+}
+
+/** The id of a delivery: `e…` of one event, `b…` of a sealed message of several. */
+export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
+
+/**
+ * The items that went, or are to go, under a delivery's id. Reads every record of the book: the id of one
+ * event is a digest that is stored nowhere, and a sealed message is forgotten once it is settled.
+ */
+export async function* itemsOfDelivery(
+  book: Book,
+  id: string,
+): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
+  const isSealed = id.startsWith('b')
+  const sealedIn = id.slice(1)
+  const seen = new Set<string>()
+  for await (const { recordId, text } of textsIn(book, walkRecords(book))) {
+    if (isSealed && !text.includes(`"b":"${sealedIn}"`)) continue
+    const record = parseRecord(book.account, recordId, text)
+    const item = record.items.find((one) => (isSealed ? one.sealedIn === sealedIn : one.id === id))
+    if (item === undefined || seen.has(recordId)) continue
+    seen.add(recordId)
+    yield { record, item }
+    if (!isSealed) return
+  }
+}
+
+function parseRecord(account: string, recordId: string, text: string): LedgerRecord {
+  const stored = JSON.parse(text) as StoredRecord
+  const items = listOf(stored.i)
+  return {
+    account,
+    recordId,
+    uid: stored.u,
+    type: stored.ty,
+    severity: stored.sv,
+    firstSeenMs: stored.t,
+    sightings: stored.f.map((sight) => ({
+      feed: sight.f,
+      atMs: sight.at,
+      severity: sight.sv,
+      labels: sight.l,
+      decisions: listOf(sight.w).map((decision) => ({ ...decision, why: listOf(decision.why) })),
+      ...(sight.ur && { unread: sight.ur }),
+    })),
+    items: items.map((item, index) => parseItem(account, stored.u, item, index)),
+    closed: stored.cl,
+    seenAgain: stored.ag && { times: stored.ag.n, sources: listOf(stored.ag.s) },
+  }
+}
+
+/** Lua writes an empty list as {}. */
+function listOf<T>(stored: T[] | Record<string, never>): T[] {
+  return Array.isArray(stored) ? stored : []
+}
+
+function parseItem(account: string, uid: string, item: StoredItem, index: number): Item {
+  return {
+    index,
+    id: itemId(account, uid, item.sv, item.d),
+    sink: item.k,
+    destination: item.d,
+    severity: item.sv,
+    routes: item.q,
+    sighting: item.g - 1,
+    state: item.st,
+    heldFor: item.why,
+    rule: item.by,
+    collection: item.y,
+    sealedIn: item.b,
+    raisedFrom: item.rf,
+    atMs: item.at,
+    attempts: item.n,
+    repeatRisks: item.rr ?? 0,
+    replays: item.rp ?? 0,
+    createdAtMs: item.c,
+    endedAtMs: item.e,
+    history: (item.h ?? []).map((entry) => ({
+      number: entry.n,
+      atMs: entry.at,
+      outcome: entry.o,
+      reason: entry.r,
+      answer: entry.a,
+      replica: entry.by,
+    })),
+  }
+}
+
+/** The service's clock may be ahead of Redis' by so much: an event is then created after it was seen. */
+export const clocksDifferMs = 300_000
+
+/**
+ * Events that were created before then may have been dropped to make room, ms; 0: none ever was. What was
+ * created later was seen later than any that was dropped.
+ */
+export async function trimmedUntilMs(book: Book): Promise<number> {
+  const lastSeen = await book.redis.get(book.key('trimmed'))
+  return lastSeen === null ? 0 : Number(lastSeen) + clocksDifferMs
+}

@@ -1,0 +1,43 @@
+/** Silences made by command, for all replicas: texts as the routing writes and reads them. */
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { Book } from './account-ledger.ts'
+
+export async function readSilenceTexts(redis: Redis, keys: Keys): Promise<Map<string, string>> {
+  return new Map(Object.entries(await redis.hgetall(keys.shared('silences'))))
+}
+
+/** Adds one, or writes another text for the same id. */
+export async function writeSilence(
+  redis: Redis,
+  keys: Keys,
+  { id, text }: { id: string; text: string },
+): Promise<void> {
+  await redis.hset(keys.shared('silences'), id, text)
+}
+
+export async function removeSilence(redis: Redis, keys: Keys, id: string): Promise<void> {
+  await redis.hdel(keys.shared('silences'), id)
+}
+
+/**
+ * Which of the keys an event of another record has set within the window: what inhibits this one. The
+ * answers stand in the order of `asked`. `nowMs`: Redis' clock, as near as this machine knows it.
+ */
+export async function areInhibited(
+  book: Book,
+  asked: readonly { recordId: string; key: string; windowMs: number }[],
+  nowMs: number,
+): Promise<boolean[]> {
+  if (asked.length === 0) return []
+  const lookups = book.redis.pipeline()
+  for (const { key, windowMs } of asked) {
+    lookups.zrangebyscore(book.key('inhibit', key), nowMs - windowMs, '+inf')
+  }
+  const answers = (await lookups.exec()) ?? []
+  return asked.map(({ recordId }, i) => {
+    const [error, sources] = answers[i] ?? []
+    if (error) throw error
+    return (sources as string[]).some((source) => source !== recordId)
+  })
+}

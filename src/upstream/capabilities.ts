@@ -1,0 +1,239 @@
+/**
+ * What a server of today may have, and an older one or a key without the permission has not: found out
+ * by asking once, by reads alone, and remembered for 30 days for this key, tenant and base URL. Another
+ * key is another memory, so a permission that comes with one is found at once.
+ */
+import type { Clock } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import type { AccountConfig } from './config.ts'
+import { orGiveUp, ServiceError } from './error.ts'
+import type { Organizations } from './organizations.ts'
+import { createCredentials, type Credentials } from './tokens.ts'
+
+interface Capability {
+  has: boolean
+  /** When that was found out; wall clock ms. */
+  atMs: number
+}
+
+export interface Capabilities {
+  /** undefined: not found out yet, or too long ago. */
+  read(name: string): Promise<Capability | undefined>
+  /** `briefly`: what is not certain is remembered for an hour. */
+  note(name: string, has: boolean, options?: { briefly?: boolean }): Promise<void>
+  /** Takes back what was noted as there, and says so in the log: `why` completes "…, because". */
+  demote(name: string, why: string, options?: { briefly?: boolean }): Promise<void>
+  /**
+   * Whether it is there: from memory, else by `ask`, a read. A refusal by 403, 404 or 405 means no, and
+   * is remembered. An answer that makes no sense is not believed: no for an hour, with a warning. Any
+   * other failure says nothing about it and is thrown.
+   */
+  find(name: string, ask: () => Promise<unknown>): Promise<boolean>
+}
+
+interface CapabilitiesOptions {
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  /** Whose memory it is; no secret. */
+  scope: () => string
+  /** For log lines. */
+  account: string
+}
+
+const rememberedMs = 30 * 24 * 3_600_000
+const doubtedMs = 3_600_000
+
+export function createCapabilities(options: CapabilitiesOptions): Capabilities {
+  const { redis, keys, clock, logger, scope, account } = options
+
+  function keyOf(name: string): string {
+    return keys.shared('capability', scope(), name)
+  }
+
+  async function write(name: string, has: boolean, forMs: number): Promise<void> {
+    await redis.set(keyOf(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', forMs)
+  }
+
+  async function read(name: string): Promise<Capability | undefined> {
+    const [, has, atMs] = /^([01]) (\d+)$/.exec((await redis.get(keyOf(name))) ?? '') ?? []
+    return has === undefined ? undefined : { has: has === '1', atMs: Number(atMs) }
+  }
+
+  return {
+    read,
+    note: (name, has, { briefly = false } = {}) =>
+      write(name, has, briefly ? doubtedMs : rememberedMs),
+    async demote(name, why, { briefly = false } = {}) {
+      await write(name, false, briefly ? doubtedMs : rememberedMs)
+      logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
+    },
+    async find(name, ask) {
+      const known = await read(name)
+      if (known !== undefined) return known.has
+      try {
+        await ask()
+      } catch (error) {
+        if (!(error instanceof ServiceError)) throw error
+        if (isNonsense(error)) {
+          await write(name, false, doubtedMs)
+          const message = `whether the service has "${name}" is unclear: ${error.message}; it is taken as not there for an hour`
+          logger.warn({ account, capability: name }, message)
+          return false
+        }
+        if (!isNotThere(error)) throw error
+        await write(name, false, rememberedMs)
+        return false
+      }
+      await write(name, true, rememberedMs)
+      return true
+    },
+  }
+}
+
+/** The operation is unknown to the server, or closed to the key. */
+export function isNotThere({ status }: ServiceError): boolean {
+  return status === 403 || status === 404 || status === 405
+}
+
+/** Not JSON, or JSON of another shape; a redirect, an oversized answer, and the page of a gateway that forbids. */
+function isNonsense({ reason, status, fault }: ServiceError): boolean {
+  return reason === 'contract' || (status === 403 && fault === 'html')
+}
+
+/** A 404 about the path itself, not about something that the path names. */
+export function isUnknownPath(error: unknown): boolean {
+  if (!(error instanceof ServiceError) || error.status !== 404) return false
+  if (error.fault === 'html') return true
+  return error.serviceCode === undefined && /: not found\.?$/i.test(error.message)
+}
+
+/**
+ * Learns which organization an account's key belongs to, before its first paced request: from Redis
+ * where an earlier run kept it, else by a token test. Not knowing it is no reason to stop.
+ */
+
+export interface OrganizationLookup {
+  /** Learns what an earlier run kept; asks the service nothing. Throws ServiceError where the key cannot be read. */
+  recall(): Promise<void>
+  ensure(signal: AbortSignal | undefined): Promise<void>
+  remember(organizationId: number): Promise<void>
+}
+
+interface OrganizationLookupOptions {
+  account: string
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  credentials: () => Credentials
+  organizations: Organizations
+  /** Asks the service; undefined where it does not tell. */
+  ask(signal: AbortSignal): Promise<number | undefined>
+}
+
+const rememberedSeconds = 90 * 24 * 3600
+const retryMs = 60_000
+
+function keyOf(keys: Keys, fingerprint: string): string {
+  return keys.shared('organization', fingerprint)
+}
+
+/** The organization of an account as a replica found it out; undefined: none did. Throws ServiceError. */
+export async function readOrganization(
+  redis: Redis,
+  keys: Keys,
+  account: AccountConfig,
+): Promise<number | undefined> {
+  const kept = await redis.get(keyOf(keys, createCredentials(account)().fingerprint))
+  return kept === null ? undefined : Number(kept)
+}
+
+export function createOrganizationLookup(options: OrganizationLookupOptions): OrganizationLookup {
+  const { account, redis, keys, clock, credentials, organizations } = options
+  let learnedFor: string | undefined
+  let nextTryMs = 0
+
+  function learn(fingerprint: string, organizationId: number): void {
+    organizations.learn(account, organizationId)
+    learnedFor = fingerprint
+  }
+
+  /** Whether an earlier run kept it. */
+  async function recallKept(): Promise<boolean> {
+    const { fingerprint } = credentials()
+    // Another key may mean another organization.
+    if (learnedFor !== fingerprint) organizations.learn(account, undefined)
+    const kept = await redis.get(keyOf(keys, fingerprint))
+    if (kept !== null) learn(fingerprint, Number(kept))
+    return kept !== null
+  }
+
+  async function lookUp(signal: AbortSignal): Promise<void> {
+    if ((await recallKept()) || clock.monotonic() < nextTryMs) return undefined
+    nextTryMs = clock.monotonic() + retryMs
+    const organizationId = await askLeniently(signal)
+    return organizationId === undefined ? undefined : remember(organizationId)
+  }
+
+  /** A refused key ends the request that asked; anything else leaves it to count per base URL. */
+  async function askLeniently(signal: AbortSignal): Promise<number | undefined> {
+    try {
+      return await options.ask(signal)
+    } catch (error) {
+      const isRefused = error instanceof ServiceError && error.reason === 'auth'
+      if (isRefused || signal.aborted) nextTryMs = 0
+      if (isRefused || signal.aborted || !(error instanceof ServiceError)) throw error
+      return undefined
+    }
+  }
+
+  async function remember(organizationId: number): Promise<void> {
+    const { fingerprint } = credentials()
+    learn(fingerprint, organizationId)
+    await redis.set(keyOf(keys, fingerprint), organizationId, 'EX', rememberedSeconds)
+  }
+
+  const lookUpOnce = shareWork(lookUp)
+  return {
+    remember,
+    async recall() {
+      if (organizations.idOf(account) === undefined) await recallKept()
+    },
+    async ensure(signal) {
+      const isKnown = organizations.idOf(account) !== undefined
+      if (isKnown && learnedFor === undefined) return // the configuration says it
+      if (isKnown && learnedFor === credentials().fingerprint) return
+      await lookUpOnce(signal)
+    },
+  }
+}
+
+/** One piece of work for all who wait for it. Whoever gives up leaves it to the others; the last one ends it. */
+function shareWork(
+  work: (signal: AbortSignal) => Promise<void>,
+): (signal: AbortSignal | undefined) => Promise<void> {
+  let underWay: { end: Promise<void>; waiting: number; stopping: AbortController } | undefined
+
+  function begin(): NonNullable<typeof underWay> {
+    const stopping = new AbortController()
+    return { end: work(stopping.signal), waiting: 0, stopping }
+  }
+
+  return async (signal) => {
+    underWay ??= begin()
+    const shared = underWay
+    shared.waiting += 1
+    try {
+      await orGiveUp(shared.end, signal)
+    } finally {
+      shared.waiting -= 1
+      if (shared.waiting === 0) {
+        shared.stopping.abort()
+        if (underWay === shared) underWay = undefined
+      }
+    }
+  }
+}

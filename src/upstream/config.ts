@@ -1,0 +1,145 @@
+import {
+  list,
+  positiveNumber,
+  refusal,
+  type Refusal,
+  section,
+  share,
+  text,
+  textField,
+  wholeNumber,
+  word,
+} from '../lib/config-fields.ts'
+import {
+  certificateFileRule,
+  requiredSecretIn,
+  type Secret,
+  secretIn,
+  secretKeys,
+  secretRule,
+} from '../lib/secret.ts'
+import { isLoopback, loginProblem, webAddressProblem } from '../lib/web-address.ts'
+import { readLinkHost } from './links.ts'
+
+export type Tier = 'search' | 'basic'
+
+export interface AccountConfig {
+  name: string
+  /** No trailing slash. */
+  baseUrl: string
+  apiKey: Secret
+  tenantId: number | undefined
+  /** Overrides the organization that the token test tells. */
+  organizationId: number | undefined
+  /** Requests per second and organization. */
+  limits: Record<Tier, number>
+  /** The part of a limit that feeds use, but for rescans and full events. */
+  feedShare: number
+  /** URL of an HTTP proxy; may hold a password. */
+  proxy: Secret | undefined
+  /** PEM file of further certificate authorities. */
+  caFile: string | undefined
+  /** Whither links of events may lead besides the hosts that follow from `baseUrl`; `.x`: x and all below. */
+  linkHosts: readonly string[]
+  /** How the server spells the path of matching policies; `auto`: found out by a GET. */
+  policyPaths: 'auto' | 'underscore' | 'hyphen'
+}
+
+const linkHostsRemedy = 'write a list of hosts, such as [app.example.com]'
+
+const limits = section(
+  {
+    search: positiveNumber('Requests per second to the search endpoints.').prefault(1),
+    basic: positiveNumber('Requests per second to all other endpoints.').prefault(4),
+    share: share(
+      'The part of each that feeds use, their rescans included; the rest is for full events, commands and other programs.',
+    ).prefault(0.7),
+  },
+  { describe: 'Requests per second of the organization, shared by every replica.' },
+).prefault({})
+
+/** One account of the file; its name is the key it stands under. */
+export const accountConfig = section(
+  {
+    base_url: textField({
+      describe: 'Where the API is, without a path of an endpoint.',
+      remedy: 'write the API address, such as https://api.example.com',
+      examples: ['${TOCSIN_BASE_URL}'],
+      parse: baseUrl,
+    }),
+    ...secretKeys('api_key', 'The API key.'),
+    tenant_id: wholeNumber({
+      describe: "The tenant to read. Default: the key's own.",
+      min: 1,
+    }).optional(),
+    organization_id: wholeNumber({
+      describe: 'Whose limits count. Default: what the service says of the key.',
+      min: 1,
+    }).optional(),
+    limits,
+    ...secretKeys('proxy', 'URL of an HTTP proxy for this account.'),
+    ca_file: text('PEM file of further certificate authorities.').optional(),
+    link_hosts: list(
+      textField({
+        describe: 'A host, or with a dot in front a domain and all its hosts.',
+        remedy: linkHostsRemedy,
+        examples: ['app.example.com', '.example.com'],
+        parse: readLinkHost,
+      }),
+      'Hosts to which links of events may lead. Default: the host of base_url and, where it is called api, all hosts of the domain above it. Any other link is shown as text.',
+      linkHostsRemedy,
+    ).optional(),
+    policy_paths: word(
+      ['auto', 'underscore', 'hyphen'],
+      'How the server spells matching_policies in its paths; auto: found out.',
+    ).prefault('auto'),
+  },
+  {
+    describe: 'One API key, where it is used and how fast.',
+    rules: [
+      secretRule('api_key', { required: true, check: apiKeyProblem }),
+      secretRule('proxy', { required: false, check: proxyProblem }),
+      certificateFileRule('ca_file'),
+    ],
+  },
+).transform((file): Omit<AccountConfig, 'name'> => ({
+  baseUrl: file.base_url,
+  apiKey: requiredSecretIn(file, 'api_key'),
+  tenantId: file.tenant_id,
+  organizationId: file.organization_id,
+  limits: { search: file.limits.search, basic: file.limits.basic },
+  feedShare: file.limits.share,
+  proxy: secretIn(file, 'proxy'),
+  caFile: file.ca_file,
+  linkHosts: file.link_hosts ?? [],
+  policyPaths: file.policy_paths,
+}))
+
+function baseUrl(input: string): string | Refusal {
+  const problem = webAddressProblem(input, isLoopback)
+  if (problem !== undefined) return problem
+  const url = new URL(input)
+  if (url.search !== '' || url.hash !== '') {
+    return refusal('holds a query or a fragment', 'end the URL before "?" and "#"')
+  }
+  if (/\/(firework|tokens)(\/|$)/.test(url.pathname)) {
+    return refusal(
+      'ends in the path of an endpoint',
+      'write the address before /firework or /tokens',
+    )
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+function apiKeyProblem(input: string): Refusal | undefined {
+  if (/^[\x21-\x7e]+$/.test(input)) return undefined
+  return refusal('not an API key: it holds a space or a special character', 'copy the key again')
+}
+
+function proxyProblem(input: string): Refusal | undefined {
+  const url = URL.parse(input)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
+  }
+  return loginProblem(url)
+}

@@ -1,0 +1,80 @@
+/** Says in plain words whether an account's key works, and if not, what is wrong and what to do. */
+import type { ServiceClient } from './client.ts'
+import { ServiceError, type ServiceFault, type ServiceReason } from './error.ts'
+
+export interface Diagnosis {
+  ok: boolean
+  lines: string[]
+}
+
+/** Beyond this, token lifetimes and time filters begin to be wrong. */
+const toleratedSkewMs = 2 * 60_000
+
+export async function diagnoseKey(client: ServiceClient, signal?: AbortSignal): Promise<Diagnosis> {
+  try {
+    const told = await client.testToken(signal ? { signal } : {})
+    const { limits, name } = client.account
+    const lines = [
+      `The key of account "${name}" works.`,
+      `Organization ${told.organizationId ?? 'not told'}, tenant ${told.tenantId ?? 'not told'}, user ${told.userEmail ?? 'not told'}.`,
+      `Scopes: ${told.scopes.join(', ') || 'none told'}.`,
+      `Limits used: search ${limits.search}/s, basic ${limits.basic}/s, for the whole organization.`,
+    ]
+    return {
+      ok: true,
+      lines: [...lines, ...tenantLines(client, told.tenantId), ...skewLines(client)],
+    }
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    const lines = [
+      `The key of account "${client.account.name}" could not be used: ${error.message}.`,
+    ]
+    return { ok: false, lines: [...lines, adviceFor(error, client), ...skewLines(client)] }
+  }
+}
+
+const adviceByFault: Record<ServiceFault, string> = {
+  dns: 'Check the host name in base_url, and that this machine can resolve it.',
+  refused:
+    'Check host and port in base_url, and whether a firewall or a missing proxy is in the way.',
+  cut: 'Try again; if it stays so, look for a firewall or proxy between here and the service.',
+  tls: 'If a proxy here re-signs TLS, name its certificate authority in ca_file; otherwise check the host in base_url and the date of this machine.',
+  proxy: 'Check the address and credentials in proxy, and that the proxy may reach the service.',
+  redirect: 'Set base_url to the final address; Tocsin never sends a key along a redirect.',
+  html: 'base_url leads to a web page: use the address of the API, not of the web application.',
+  not_http: 'Check the scheme (https) and the port in base_url.',
+  too_large: 'base_url seems to lead to something else than the API.',
+}
+
+const adviceByReason: Record<ServiceReason, string> = {
+  auth: 'Check the API key: make a new one in the profile page of the service and replace it.',
+  rate_limited:
+    'Something else uses up the limit of this organization; try again later, or lower limits.',
+  rejected: 'Check base_url: it must end before "/tokens" and "/firework".',
+  invalid: 'This is a defect of Tocsin: please report it.',
+  unavailable: 'The service has trouble of its own; try again later.',
+  timeout: 'Check base_url, firewall and proxy; the service may also be slow just now.',
+  contract: 'Check that base_url is the address of the API.',
+}
+
+function adviceFor({ reason, status, fault }: ServiceError, client: ServiceClient): string {
+  if (fault !== undefined) return adviceByFault[fault]
+  if (reason !== 'auth' || status !== 403) return adviceByReason[reason]
+  const { tenantId } = client.account
+  if (tenantId === undefined) return "The key's user lacks a permission; ask an administrator."
+  return `The key's user has no access to tenant ${tenantId}: take a tenant_id from the list in the profile page, or ask an administrator.`
+}
+
+function tenantLines({ account }: ServiceClient, told: number | undefined): string[] {
+  const asked = account.tenantId
+  if (asked === undefined || told === undefined || asked === told) return []
+  return [`Warning: tenant ${asked} is configured, but the service answers for tenant ${told}.`]
+}
+
+function skewLines(client: ServiceClient): string[] {
+  const skewMs = client.clockSkewMs() ?? 0
+  if (Math.abs(skewMs) <= toleratedSkewMs) return []
+  const minutes = Math.round(Math.abs(skewMs) / 60_000)
+  const side = skewMs > 0 ? 'behind' : 'ahead of'
+  return [`Warning: this machine's clock is ${minutes} min ${side} the service's; set it by NTP.`]
+}

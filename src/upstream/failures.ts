@@ -1,0 +1,242 @@
+/** Turns what undici throws and what the service refuses with into a ServiceError; no cause, no secret. */
+import { parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
+import {
+  type ErrorDetail,
+  ServiceError,
+  type ServiceErrorOptions,
+  type ServiceFault,
+} from './error.ts'
+
+/** An answer with its body, whatever its status. */
+export interface Answer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  body: string
+  /** Wall clock ms when the request was sent. */
+  sentAtMs: number
+}
+
+/** The documented advice for a 429 without `Retry-After`: wait 10 seconds. */
+const defaultPauseMs = 10_000
+
+/** The error that an answer of 300 or more stands for. */
+export function failureOfAnswer(answer: Answer, secrets: readonly string[]): ServiceError {
+  const { status } = answer
+  const { code, message, details } = parseErrorBody(answer.body, secrets)
+  const said = message === '' ? '' : `: ${message}`
+  const options: ServiceErrorOptions = { status, serviceCode: code, details }
+  if (looksLikeHtml(answer.body)) options.fault = 'html'
+  if (status === 429 || status === 503) options.retryAfterMs = waitAsked(answer)
+  if (status === 429) {
+    options.retryAfterMs ??= defaultPauseMs
+    return new ServiceError('rate_limited', `the service asks to wait (429)${said}`, options)
+  }
+  if (status < 400) {
+    const hint = 'set base_url to the address that it leads to'
+    options.fault = 'redirect'
+    return new ServiceError(
+      'contract',
+      `the service answers by a redirect (${status}); ${hint}`,
+      options,
+    )
+  }
+  return refusal(status, said, options)
+}
+
+function refusal(status: number, said: string, options: ServiceErrorOptions): ServiceError {
+  if (status === 401) {
+    return new ServiceError('auth', `the key or its token is refused (401)${said}`, options)
+  }
+  if (status === 403) {
+    const why = "the key's user lacks the permission, or has no access to this tenant"
+    return new ServiceError('auth', `access is forbidden (403), ${why}${said}`, options)
+  }
+  if (status === 407) {
+    options.fault = 'proxy'
+    return new ServiceError('unavailable', 'the proxy wants other credentials (407)', options)
+  }
+  if (status === 408) {
+    return new ServiceError('timeout', `the service gave up waiting (408)${said}`, options)
+  }
+  if (status >= 500) {
+    return new ServiceError('unavailable', `the service failed (${status})${said}`, options)
+  }
+  return new ServiceError('rejected', `the service refuses the request (${status})${said}`, options)
+}
+
+function waitAsked(answer: Answer): number | undefined {
+  const serverNowMs = parseHttpDate(headerOf(answer, 'date')) ?? answer.sentAtMs
+  return parseRetryAfter(headerOf(answer, 'retry-after'), serverNowMs)
+}
+
+export function headerOf(answer: Answer, name: string): string | undefined {
+  const value = answer.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+const timeouts = new Set([
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ETIMEDOUT',
+])
+
+const words: Record<ServiceFault, string> = {
+  dns: 'the host of base_url is not found',
+  refused: 'nobody answers at the host and port of base_url',
+  cut: 'the connection broke before the answer was whole',
+  tls: 'no trusted TLS connection to the service',
+  proxy: 'the proxy does not let the request through',
+  redirect: 'the service answers by a redirect',
+  html: 'a web page answers instead of the API',
+  not_http: 'what answers at base_url does not speak HTTP',
+  too_large: 'the answer is larger than any that the API gives',
+}
+
+/** The error that a request without a usable answer stands for. */
+export function failureOfError(error: unknown, throughProxy: boolean): ServiceError {
+  const { code, name } = marksOf(error)
+  if (timeouts.has(code) || name === 'TimeoutError') {
+    return new ServiceError('timeout', 'the service did not answer in time')
+  }
+  const fault = faultOf(code, error, throughProxy)
+  const suffix = code === '' ? '' : ` (${code})`
+  const reason = fault === 'too_large' || fault === 'not_http' ? 'contract' : 'unavailable'
+  return new ServiceError(reason, `${words[fault]}${suffix}`, { fault })
+}
+
+function marksOf(error: unknown): { code: string; name: string } {
+  if (!(error instanceof Error)) return { code: '', name: '' }
+  const code: unknown = 'code' in error ? error.code : undefined
+  return { code: typeof code === 'string' && /^\w+$/.test(code) ? code : '', name: error.name }
+}
+
+function faultOf(code: string, error: unknown, throughProxy: boolean): ServiceFault {
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'too_large'
+  const isParserError = error instanceof Error && error.name === 'HTTPParserError'
+  if (isParserError || code === 'UND_ERR_HEADERS_OVERFLOW') return 'not_http'
+  if (/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO)/.test(code))
+    return 'tls'
+  if (error instanceof Error && /proxy/i.test(error.message)) return 'proxy'
+  const atFirstHop = faultOfFirstHop(code)
+  return atFirstHop && throughProxy ? 'proxy' : (atFirstHop ?? 'cut')
+}
+
+function faultOfFirstHop(code: string): 'dns' | 'refused' | undefined {
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns'
+  return /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(code)
+    ? 'refused'
+    : undefined
+}
+
+/**
+ * Reads why the service refused. Four shapes are known: `{error: {code, message}}`,
+ * `{detail: [{loc, msg}]}` of the v4 validation, `{message, code}` of v2 and v3, and plain text or
+ * HTML of a gateway. Never throws; what the service says is hostile until cut and scrubbed.
+ */
+
+interface ErrorBody {
+  /** The service's own stable code, e.g. `RATELIMIT_REACHED`. */
+  code?: string
+  /** One line of at most 300 characters; empty where the body says nothing. */
+  message: string
+  details?: ErrorDetail[]
+}
+
+const longestMessage = 300
+const longestText = 20_000
+const mostDetails = 5
+
+export function parseErrorBody(body: string, secrets: readonly string[] = []): ErrorBody {
+  const line = (value: unknown): string => oneLine(value, secrets)
+  const parsed = parseJson(body)
+  if (parsed === undefined) return { message: looksLikeHtml(body) ? 'an HTML page' : line(body) }
+  if (!isRecord(parsed)) return { message: line(parsed) }
+  if (Array.isArray(parsed['detail'])) return ofDetails(parsed['detail'], line)
+  const inner = isRecord(parsed['error']) ? parsed['error'] : parsed
+  const said = inner['message'] ?? parsed['detail'] ?? parsed['error']
+  const code = codeOf(inner['code'], line)
+  return code === undefined ? { message: line(said) } : { code, message: line(said) }
+}
+
+export function looksLikeHtml(body: string): boolean {
+  return /^\s*<(!doctype|html|head|body|\?xml)/i.test(body.slice(0, 500))
+}
+
+function ofDetails(entries: unknown[], line: (value: unknown) => string): ErrorBody {
+  const details = entries
+    .filter(isRecord)
+    .slice(0, mostDetails)
+    .map(({ loc, msg }) => ({
+      loc: line(Array.isArray(loc) ? loc.map(String).join('.') : loc),
+      msg: line(msg),
+    }))
+  const message = line(details.map(({ loc, msg }) => `${loc}: ${msg}`).join('; '))
+  return { message, details }
+}
+
+function codeOf(code: unknown, line: (value: unknown) => string): string | undefined {
+  if (typeof code !== 'string' && typeof code !== 'number') return undefined
+  const text = line(code)
+  return /^[\w.-]{1,64}$/.test(text) ? text : undefined
+}
+
+function oneLine(value: unknown, secrets: readonly string[]): string {
+  if (typeof value !== 'string' && typeof value !== 'number') return ''
+  const clean = scrub(String(value).slice(0, longestText), secrets)
+    .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
+    .trim()
+  const characters = Array.from(clean)
+  if (characters.length <= longestMessage) return clean
+  return `${characters.slice(0, longestMessage - 1).join('')}…`
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Takes secrets out of text that came from outside before it enters a message. */
+const secretShapes: [RegExp, string][] = [
+  [/\b(Bearer|Basic)\s+[^\s"',<>]+/gi, '$1 <secret>'],
+  [/\bfw_[\w.-]+/g, '<secret>'], // API keys
+  [/\beyJ[\w-]{8,}(\.[\w-]+)*/g, '<secret>'], // JSON web tokens
+  [/\/\/[^\s/@]+@/g, '//<secret>@'], // user and password of a URL
+]
+
+/** `text` without any of `secrets`, and without what has the shape of a key or token. */
+export function scrub(text: string, secrets: readonly string[]): string {
+  let clean = text
+  for (const secret of secrets) {
+    if (secret === '') continue
+    clean = clean.replaceAll(secret, '<secret>').replaceAll(encodeURIComponent(secret), '<secret>')
+  }
+  for (const [shape, replacement] of secretShapes) clean = clean.replaceAll(shape, replacement)
+  return clean
+}
+
+/**
+ * The header's name begins with the vendor's word, which differs between deployments (facts.md 2.2);
+ * so only its end is looked for.
+ */
+const nameEnd = 'global-searches-remaining'
+
+/**
+ * How many global searches the organization has left this month, by the answer to one of them;
+ * undefined where the answer does not say, or says it in no whole number.
+ */
+export function searchesRemainingIn({ headers }: Answer): number | undefined {
+  const said = Object.entries(headers)
+    .filter(([name]) => name.toLowerCase().endsWith(nameEnd))
+    .flatMap(([, value]) => value ?? [])
+    .map((value) => value.trim())
+    .filter((value) => /^\d{1,15}$/.test(value))
+  return said.length === 0 ? undefined : Math.min(...said.map(Number))
+}

@@ -1,0 +1,147 @@
+/** Assets (identifiers): created, replaced, switched on and off; and how their groups are alerted on. */
+import { z } from 'zod'
+import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
+import {
+  type Asked,
+  checkRequest,
+  type OperationParts,
+  pathPart,
+  read,
+  readWritten,
+  type Request,
+  write,
+} from './operation.ts'
+
+/** All of the basic tier. */
+export interface AssetOperations {
+  /** `POST /firework/v2/assets/`. */
+  createAsset(request: { asset: AssetCreation } & Asked): Promise<WireAsset>
+  /** Puts `asset` in the place of what was there, whole. `PUT /firework/v2/assets/{id}`. */
+  replaceAsset(request: { id: number; asset: AssetReplacement } & Asked): Promise<WireAsset>
+  /** `POST /firework/v2/assets/{id}/toggle`. */
+  toggleAsset(request: { id: number; isDisabled: boolean } & Asked): Promise<WireAsset>
+  /** How a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
+  groupAlerts(request: { groupId: number } & Asked): Promise<WireAlert[]>
+}
+
+export function createAssetOperations(parts: OperationParts): AssetOperations {
+  async function change(request: Request, asked: Asked): Promise<WireAsset> {
+    return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
+  }
+
+  return {
+    async createAsset({ asset, ...asked }) {
+      const body = checkRequest(assetCreation, asset)
+      const secrets = secretTexts(body.data)
+      return change({ method: 'POST', path: '/firework/v2/assets/', body, secrets }, asked)
+    },
+    async replaceAsset({ id, asset, ...asked }) {
+      const body = checkRequest(assetReplacement, asset)
+      const path = `/firework/v2/assets/${pathPart(id)}`
+      return change({ method: 'PUT', path, body, secrets: secretTexts(body.data) }, asked)
+    },
+    toggleAsset({ id, isDisabled, ...asked }) {
+      const path = `/firework/v2/assets/${pathPart(id)}/toggle`
+      return change({ method: 'POST', path, body: { is_disabled: isDisabled } }, asked)
+    },
+    async groupAlerts({ groupId, ...asked }) {
+      const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
+      return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
+    },
+  }
+}
+
+/** Parts of names that say that a secret follows. */
+const secretNames =
+  /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
+
+/** The texts and numbers in a request body that may stand in no message, told by the names above them. */
+function secretTexts(value: unknown, isSecret = false): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    secretTexts(inner, isSecret || secretNames.test(name.replaceAll(/[^a-z]/gi, ''))),
+  )
+}
+
+/** Assets (identifiers): as read, and as written. */
+
+const text = z.string()
+
+/** An asset as the service gives it; fields and words of later versions pass. */
+export const wireAsset = z.looseObject({
+  id: z.int(),
+  name: text,
+  type: text,
+  search_types: z.array(text).nullish(),
+  data: z.record(text, z.unknown()).nullish(),
+  experimental_search_types: z.array(text).nullish(),
+  risks: z.array(z.number()).nullish(),
+  tenant_id: z.number().nullish(),
+  feed_id: z.number().nullish(),
+  v3_refs: z.looseObject({ asset_uuid: text.nullish() }).nullish(),
+  fetching_progress: z.number().nullish(),
+  count: z.number().nullish(),
+  urn: text.nullish(),
+  is_disabled: z.boolean().nullish(),
+  source: text.nullish(),
+  data_updated_at: text.nullish(),
+})
+export type WireAsset = z.infer<typeof wireAsset>
+
+export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
+
+/** The numeric severities 1 to 5 (facts.md 1, row 5). */
+const risks = z.array(z.int().min(1).max(5))
+
+/** Required on creation: name, type, search_types, data (facts.md 1, row 18). */
+export const assetCreation = z.strictObject({
+  name: text.min(1),
+  type: z.enum(assetTypes),
+  search_types: z.array(z.enum(createSearchTypes)),
+  data: z.record(text, z.unknown()),
+  experimental_search_types: z.array(text).optional(),
+  risks: risks.optional(),
+  /** Not in the description; callers send it to place the asset in a group (facts.md 5). */
+  assets_group_id: z.int().min(1).optional(),
+})
+export type AssetCreation = z.input<typeof assetCreation>
+
+/** An asset as it shall be: what the service gave last, with its changes; unknown fields go along. */
+export const assetReplacement = z.looseObject({
+  name: text.min(1),
+  type: z.enum(assetTypes),
+  search_types: z.array(z.enum(replaceSearchTypes)),
+  data: z.record(text, z.unknown()),
+  experimental_search_types: z.array(text).nullish(),
+  risks: risks.nullish(),
+})
+export type AssetReplacement = z.input<typeof assetReplacement>
+
+const nullableText = text.nullish()
+
+/** How an asset group is alerted on. The unit of `frequency` is not published. */
+export const wireAlert = z.looseObject({
+  id: z.int(),
+  type: nullableText,
+  name: nullableText,
+  frequency: z.number().nullish(),
+  start_at: nullableText,
+  params: z.record(text, z.unknown()).nullish(),
+  feed_url: nullableText,
+  feed_target_type: nullableText,
+  feed_target_id: z.number().nullish(),
+  created_at: nullableText,
+  tenant_id: z.number().nullish(),
+  organization_id: z.number().nullish(),
+  search_types: z.array(text).nullish(),
+  experimental_search_types: z.array(text).nullish(),
+  risks: z.array(z.number()).nullish(),
+  tenant_alert_channel_id: z.number().nullish(),
+})
+export type WireAlert = z.infer<typeof wireAlert>
+
+/** One alert or a list of them: the description says an object, callers see lists (facts.md 2.6). */
+export const wireAlertsAnswer = z.looseObject({
+  alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
+})

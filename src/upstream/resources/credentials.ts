@@ -1,0 +1,156 @@
+/** Leaked credentials: an identifier's feed, the tenant's, and the searches. */
+import { z } from 'zod'
+import { credentialIncludes, orders } from './enumerations.ts'
+import {
+  ask,
+  type AskedOfTier,
+  checkRequest,
+  type OperationParts,
+  pathPart,
+  type Request,
+  type SearchPage,
+  searchPageOf,
+} from './operation.ts'
+
+interface CredentialFeedRequest extends AskedOfTier {
+  identifier: number
+  /** The cursor as it was received; null: the first page. */
+  from: string | null
+  /** No upper bound is published (facts.md 1, row 30); the service's default is 20. */
+  size: number
+}
+
+interface TenantCredentialsRequest extends Omit<CredentialFeedRequest, 'identifier'> {
+  /** The service's default is desc; only asc can be resumed. */
+  order: (typeof orders)[number]
+  /** Default GET. Both carry their parameters in the query string. */
+  method?: 'GET' | 'POST'
+}
+
+export interface CredentialOperations {
+  /**
+   * One page of an identifier's credentials, in whatever order the service has them.
+   * `GET /firework/v3/identifiers/{id}/feed/credentials`; basic tier (facts.md 2.2).
+   */
+  credentialFeed(request: CredentialFeedRequest): Promise<SearchPage>
+  /** One page of a global search, which costs quota. `POST /firework/v4/credentials/global/_search`; search tier. */
+  searchCredentials(request: { body: WireCredentialSearchBody } & AskedOfTier): Promise<SearchPage>
+  /**
+   * One page of the credentials of all identifiers of the tenant.
+   * `GET|POST /firework/v2/me/feed/credentials`; basic tier. Not every server has it.
+   */
+  tenantCredentials(request: TenantCredentialsRequest): Promise<SearchPage>
+  /**
+   * The same search without a quota, where the key has the permission `astp_credentials_access`.
+   * `POST /astp/v2/credentials/_search`; basic tier.
+   */
+  searchAstpCredentials(
+    request: { body: WireCredentialSearchBody } & AskedOfTier,
+  ): Promise<SearchPage>
+}
+
+export function createCredentialOperations(parts: OperationParts): CredentialOperations {
+  async function search(
+    where: Required<Pick<Request, 'path' | 'tier'>>,
+    { body, ...asked }: { body: WireCredentialSearchBody } & AskedOfTier,
+  ): Promise<SearchPage> {
+    const checked = checkRequest(credentialSearchBody, body)
+    const secrets = checked.query.type === 'secret' ? [checked.query.secret] : []
+    const pageSize = checked.size
+    const request = { method: 'POST', body: checked, secrets, pageSize, ...where } as const
+    return searchPageOf(await ask(parts, request, asked))
+  }
+
+  return {
+    async credentialFeed({ identifier, from, size, ...asked }) {
+      const query = new URLSearchParams({ size: String(size), ...(from !== null && { from }) })
+      const identity = pathPart(identifier)
+      const path = `/firework/v3/identifiers/${identity}/feed/credentials?${query.toString()}`
+      return searchPageOf(await ask(parts, { method: 'GET', path, pageSize: size }, asked))
+    },
+    searchCredentials: (asked) =>
+      search({ path: '/firework/v4/credentials/global/_search', tier: 'search' }, asked),
+    async tenantCredentials({ from, size, order, method = 'GET', ...asked }) {
+      const query = new URLSearchParams({
+        size: String(size),
+        order_type: order,
+        ...(from !== null && { from }),
+      })
+      const path = `/firework/v2/me/feed/credentials?${query.toString()}`
+      return searchPageOf(await ask(parts, { method, path, pageSize: size }, asked))
+    },
+    searchAstpCredentials: (asked) =>
+      search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),
+  }
+}
+
+const text = z.string()
+/** An odd field keeps no record back: it reads as null. Feeds read the record as it came. */
+const optionalText = text.nullish().catch(null)
+const optionalTexts = z.array(text).nullish().catch(null)
+const optionalId = z.union([text, z.number()]).nullish().catch(null)
+
+export const wireCredentialSource = z.looseObject({
+  id: optionalId,
+  name: optionalText,
+  breached_at: optionalText,
+  leaked_at: optionalText,
+  pii_tags: optionalTexts,
+})
+
+/**
+ * One record of the v3 feed or of the v4 search, as commands show it; the two differ in what they leave
+ * out. Today's servers give null for more than the description says (facts.md 3, credential search). An
+ * id is a whole number below 2^53: above that two ids would read as one.
+ */
+export const wireCredential = z.looseObject({
+  id: z.int().min(0),
+  source_id: optionalId,
+  imported_at: optionalText,
+  identity_name: optionalText,
+  hash: optionalText,
+  hash_type: optionalText,
+  domain: optionalText,
+  auth_domains: optionalTexts,
+  urls: optionalTexts,
+  known_password_id: z.number().nullish().catch(null),
+  /** Names the pair of identity and secret without telling it. */
+  credential_hash: optionalText,
+  /** Of the event that holds it, such as a stealer log. */
+  event_uid: optionalText,
+  source: wireCredentialSource.nullish().catch(null),
+  remediated_at: optionalText,
+  ignored_at: optionalText,
+})
+export type WireCredential = z.infer<typeof wireCredential>
+
+const word = z.string().min(1)
+
+/**
+ * What a global credential search looks for: an address' domain, the site of the login, a secret, one
+ * address, or what the part of a name before the @ holds (facts.md 1, row 12).
+ */
+const wireCredentialQuery = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.enum(['domain', 'auth_domain']), fqdn: word }),
+  z.strictObject({ type: z.literal('secret'), secret: word }),
+  z.strictObject({ type: z.literal('email'), email: word }),
+  z.strictObject({ type: z.literal('keyword'), keyword: word }),
+])
+export type WireCredentialQuery = z.input<typeof wireCredentialQuery>
+
+/** The body of the v4 credential search. As with events, of a walk only `from` moves. */
+export const credentialSearchBody = z.strictObject({
+  query: wireCredentialQuery,
+  /** 1 to 10,000 (service.md, Credential search); a large one may end in a 504. */
+  size: z.int().min(1).max(10_000),
+  order: z.enum(orders),
+  from: z.string().optional(),
+  include: z.array(z.enum(credentialIncludes)).optional(),
+  /** Servers before 2026-05-28 ignore it for all kinds but `auth_domain` (facts.md 0). */
+  filters: z
+    .strictObject({
+      imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),
+    })
+    .optional(),
+})
+export type WireCredentialSearchBody = z.input<typeof credentialSearchBody>

@@ -1,0 +1,363 @@
+import { z } from 'zod'
+import { type Capabilities, isNotThere, isUnknownPath } from '../capabilities.ts'
+import { ServiceError } from '../error.ts'
+import { type Answer, parseErrorBody } from '../failures.ts'
+import { readAnswer } from '../session.ts'
+import { eventSeverities, expandFields, orders } from './enumerations.ts'
+import {
+  ask,
+  type Asked,
+  type AskedOfTier,
+  checkRequest,
+  pathPart,
+  read,
+  type SearchPage,
+  searchPageOf,
+  type UncertainParts,
+} from './operation.ts'
+import { wireSearchPage, type WireSearchPage } from './page.ts'
+
+const text = z.string()
+const nullableText = text.nullish()
+/** An odd field keeps no item back: it reads as null. Feeds read the item as it came. */
+const optionalText = nullableText.catch(null)
+
+/** One item of a search, as commands show it. */
+export const wireSearchItem = z.looseObject({
+  metadata: z.looseObject({
+    uid: z.string().min(1),
+    type: optionalText,
+    severity: optionalText,
+    estimated_created_at: optionalText,
+    matched_at: optionalText,
+    flare_url: optionalText,
+  }),
+  tenant_metadata: z
+    .looseObject({
+      severity: z
+        .looseObject({ original: optionalText, override: optionalText })
+        .nullish()
+        .catch(null),
+      tags: z.array(text).nullish().catch(null),
+      notes: optionalText,
+      ignored_at: optionalText,
+      remediated_at: optionalText,
+    })
+    .nullish()
+    .catch(null),
+  highlights: z.record(z.string(), z.array(text)).nullish().catch(null),
+  identifiers: z
+    .array(z.looseObject({ id: z.number(), name: text }))
+    .nullish()
+    .catch(null),
+})
+export type WireSearchItem = z.infer<typeof wireSearchItem>
+
+/** The full event: bare, or wrapped as `activity` by older servers (facts.md 3, event detail). */
+export const wireFullEvent = z.looseObject({
+  event_type: nullableText,
+  metadata: z.looseObject({ uid: nullableText }).nullish(),
+  data: z.record(z.string(), z.unknown()).nullish(),
+})
+export type WireFullEvent = z.infer<typeof wireFullEvent>
+
+/** An item of an expanded field (facts.md 1, row 6, and service.md, Expanded cookie item). */
+export const wireExpandedCredential = z.looseObject({
+  url: nullableText,
+  username: nullableText,
+  password: nullableText,
+  application: nullableText,
+})
+export const wireExpandedCookie = z.looseObject({
+  host_key: nullableText,
+  path: nullableText,
+  expires_utc: nullableText,
+  name: nullableText,
+  value: nullableText,
+})
+
+const word = z.string().min(1)
+
+/** What a global event search looks for: thirteen kinds (facts.md 3.2; the description has `domain`). */
+export const eventQuery = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('domain'), fqdn: word }),
+  z.strictObject({ type: z.literal('email'), email: word }),
+  z.strictObject({ type: z.literal('keyword'), keyword: word }),
+  z.strictObject({ type: z.literal('query_string'), query_string: word.max(10_000) }),
+  z.strictObject({ type: z.literal('username'), username: word }),
+  z.strictObject({ type: z.literal('github_repository'), repo_owner: word, repo_name: word }),
+  z.strictObject({ type: z.literal('brand'), name: word }),
+  z.strictObject({
+    type: z.literal('name'),
+    first_name: word,
+    last_name: word,
+    is_strict: z.boolean(),
+  }),
+  z.strictObject({ type: z.literal('bin'), bin: word }),
+  z.strictObject({ type: z.literal('ip'), ip: word }),
+  z.strictObject({ type: z.literal('credentials'), username: word, password: word }),
+  z.strictObject({ type: z.literal('secret'), secret: word }),
+  z.strictObject({ type: z.literal('azure_tenant'), tenant_id: word }),
+])
+export type EventQuery = z.input<typeof eventQuery>
+
+const timeRange = z.strictObject({
+  gt: word.optional(),
+  gte: word.optional(),
+  lt: word.optional(),
+  lte: word.optional(),
+})
+
+const severity = z.enum(eventSeverities)
+
+const searchFilters = z.strictObject({
+  /** A word: this or higher; a list: exactly these (facts.md 2.6). */
+  severity: z.union([severity, z.array(severity)]).optional(),
+  /** Words of `eventFilterTypes`, and of later servers. */
+  type: z.array(word).optional(),
+  estimated_created_at: timeRange.optional(),
+  /** When it was matched into the feed, whatever its age (OpenAPI v4, FeedFilters). */
+  materialized_at: timeRange.optional(),
+  tags: z.array(z.string()).optional(),
+  /** Only `true` filters; `false` is the default and has no effect. */
+  is_ignored: z.boolean().optional(),
+  is_remediated: z.boolean().optional(),
+})
+
+const searchPage = {
+  /** At most 10 (service.md, Limits). */
+  size: z.int().min(1).max(10),
+  order: z.enum(orders),
+  from: z.string().optional(),
+  filters: searchFilters.optional(),
+}
+
+/** The body of a global event search. `from` moves; everything else of a walk never changes. */
+export const globalSearchBody = z.strictObject({ query: eventQuery, ...searchPage })
+export type GlobalSearchBody = z.input<typeof globalSearchBody>
+
+/** The body of a search in an identifier group, an identifier or the tenant: it may do without a query. */
+export const groupSearchBody = z.strictObject({ query: eventQuery.optional(), ...searchPage })
+export type GroupSearchBody = z.input<typeof groupSearchBody>
+
+/** The full event as the older operation gives it, for every type (OpenAPI v2, activities). */
+const wireActivityAnswer = z.looseObject({
+  activity: z.looseObject({
+    data: z.record(text, z.unknown()).nullish(),
+    header: z.looseObject({ uid: nullableText, type: nullableText }).nullish(),
+  }),
+})
+
+const filterWord = z.looseObject({ value: word })
+
+/** Which words a `type` filter takes: categories and what they contain. */
+const wireTypeFilters = z.looseObject({
+  categories: z.array(filterWord.extend({ types: z.array(filterWord).nullish() })).nullish(),
+})
+
+/** Which words a `severity` filter takes. */
+const wireSeverityFilters = z.looseObject({ severities: z.array(filterWord).nullish() })
+
+/** One page of an expanded field: at most 20 items (service.md, Limits). */
+export const expansion = z.strictObject({
+  uid: word,
+  field: z.enum(expandFields),
+  size: z.int().min(1).max(20),
+  from: z.string().optional(),
+})
+type Expansion = z.input<typeof expansion>
+
+/**
+ * Events: searched in the tenant, an identifier group, an identifier or globally, read one by one, and
+ * their expanded fields.
+ */
+
+/** Which tier a search in a feed counts against is not published (facts.md 2.2): the caller says. */
+type FeedSearch = { body: GroupSearchBody } & Required<Pick<AskedOfTier, 'tier'>> & Asked
+
+export interface EventOperations {
+  /**
+   * One page of an identifier group's events.
+   * `POST /firework/v4/events/identifier_groups/{id}/_search`.
+   */
+  searchGroupEvents(request: { groupId: number } & FeedSearch): Promise<SearchPage>
+  /**
+   * One page of all events that the tenant watches for. `POST /firework/v4/events/tenant/_search`; tier
+   * and body as in a group. Not every server has it; so for the next one.
+   */
+  searchTenantEvents(request: FeedSearch): Promise<SearchPage>
+  /** One page of an identifier's events. `POST /firework/v4/events/identifiers/{id}/_search`. */
+  searchIdentifierEvents(request: { identifier: number } & FeedSearch): Promise<SearchPage>
+  /** One page of a global search, which costs quota. `POST /firework/v4/events/global/_search`; search tier. */
+  searchEvents(request: { body: GlobalSearchBody } & AskedOfTier): Promise<SearchPage>
+  /**
+   * The full event, or why there is none; only the latter is final. `GET /firework/v4/events/`; basic
+   * tier. What has no model there is asked of `getActivity`, where the server has that.
+   */
+  getEvent(request: { uid: string } & Asked): Promise<EventAnswer>
+  /** The full event of any type in its older shape. `GET /firework/v2/activities/`; basic tier. */
+  getActivity(request: { uid: string } & Asked): Promise<EventAnswer>
+  /**
+   * Which words a `type` filter may hold, groups and single types. `GET /firework/v4/events/filters/types`;
+   * basic tier. Not every server has it; so for the next one.
+   */
+  eventTypeFilters(asked: Asked): Promise<string[]>
+  /** Which words a `severity` filter may hold. `GET /firework/v4/events/filters/severities`. */
+  eventSeverityFilters(asked: Asked): Promise<string[]>
+  /**
+   * One page of the credentials or cookies in an event, secrets in clear; only stealer logs have any.
+   * `GET /firework/v4/events/_expand`; basic tier.
+   */
+  expandEvent(request: { expansion: Expansion } & Asked): Promise<WireSearchPage>
+}
+
+export function createEventOperations(parts: UncertainParts): EventOperations {
+  async function searchFeed(where: string, { body, ...asked }: FeedSearch): Promise<SearchPage> {
+    const path = `/firework/v4/events/${where}/_search`
+    const checked = checkRequest(groupSearchBody, body)
+    const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+    const request = { method: 'POST', path, body: checked, secrets, pageSize } as const
+    return searchPageOf(await ask(parts, request, asked))
+  }
+
+  return {
+    searchGroupEvents: ({ groupId, ...search }) =>
+      searchFeed(`identifier_groups/${pathPart(groupId)}`, search),
+    searchTenantEvents: (search) => searchFeed('tenant', search),
+    searchIdentifierEvents: ({ identifier, ...search }) =>
+      searchFeed(`identifiers/${pathPart(identifier)}`, search),
+    async searchEvents({ body, ...asked }) {
+      const path = '/firework/v4/events/global/_search'
+      const checked = checkRequest(globalSearchBody, body)
+      const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+      const tier = 'search'
+      const request = { method: 'POST', path, body: checked, secrets, pageSize, tier } as const
+      return searchPageOf(await ask(parts, request, asked))
+    },
+    async getEvent({ uid, ...asked }) {
+      await parts.lookup.ensure(asked.signal)
+      const path = `/firework/v4/events/?uid=${pathPart(uid)}`
+      const call = { method: 'GET', path, tier: 'basic', ...asked } as const
+      const answer = readEvent(await parts.session.call(call, saysNoDetail), uid)
+      if (answer.kind === 'detail' || answer.why === 'mismatch') return answer
+      const older = await askOlder(parts.capabilities, () => getActivity(parts, { uid, ...asked }))
+      return older?.kind === 'detail' ? older : answer
+    },
+    getActivity: (asked) => getActivity(parts, asked),
+    async eventTypeFilters(asked) {
+      const request = { method: 'GET', path: '/firework/v4/events/filters/types' } as const
+      const { categories } = await read(parts, wireTypeFilters, request, asked)
+      const words = (categories ?? []).flatMap(({ value, types }) => [
+        value,
+        ...valuesOf(types ?? []),
+      ])
+      return [...new Set(words)]
+    },
+    async eventSeverityFilters(asked) {
+      const request = { method: 'GET', path: '/firework/v4/events/filters/severities' } as const
+      return valuesOf((await read(parts, wireSeverityFilters, request, asked)).severities ?? [])
+    },
+    async expandEvent({ expansion: wanted, ...asked }) {
+      const { uid, field, size, from } = checkRequest(expansion, wanted)
+      const query = new URLSearchParams({ uid, field, size: String(size) })
+      if (from !== undefined) query.set('from', from)
+      const path = `/firework/v4/events/_expand?${query.toString()}`
+      return read(parts, wireSearchPage, { method: 'GET', path, pageSize: size }, asked)
+    },
+  }
+}
+
+async function getActivity(
+  parts: UncertainParts,
+  { uid, ...asked }: { uid: string } & Asked,
+): Promise<EventAnswer> {
+  const path = `/firework/v2/activities/?uid=${pathPart(uid)}`
+  try {
+    return readActivity(await ask(parts, { method: 'GET', path }, asked), uid)
+  } catch (error) {
+    if (!(error instanceof ServiceError) || isUnknownPath(error)) throw error
+    if (error.status === 404) return { kind: 'none', why: 'not_found' }
+    if (error.serviceCode === 'UNSUPPORTED') return { kind: 'none', why: 'unsupported' }
+    throw error
+  }
+}
+
+/**
+ * What the older operation gives; undefined where it is not there, closed to the key, or makes no sense.
+ * A 404 may be about the path or about the event: it counts as the path's, for an hour, only where the
+ * operation never gave anything.
+ */
+async function askOlder(
+  capabilities: Capabilities,
+  getActivity: () => Promise<EventAnswer>,
+): Promise<EventAnswer | undefined> {
+  const known = await capabilities.read('activities')
+  if (known?.has === false) return undefined
+  try {
+    const answer = await getActivity()
+    if (answer.kind === 'detail' && !known) await capabilities.note('activities', true)
+    return answer
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error
+    if (!known && (isUnknownPath(error) || error.status === 405)) {
+      await capabilities.note('activities', false, { briefly: true })
+    }
+    if (isNotThere(error) || error.reason === 'contract') return undefined
+    throw error
+  }
+}
+
+function valuesOf(words: readonly { value: string }[]): string[] {
+  return words.map(({ value }) => value)
+}
+
+/** What of a query may stand in no message. */
+function secretsIn(query: EventQuery | undefined): string[] {
+  if (query?.type === 'secret') return [query.secret]
+  return query?.type === 'credentials' ? [query.password] : []
+}
+
+export type EventAnswer =
+  | { kind: 'detail'; event: WireFullEvent; data: Record<string, unknown> }
+  /** The type has no full event; nobody knows the uid; its data is empty; it is about another event. */
+  | { kind: 'none'; why: 'unsupported' | 'not_found' | 'empty' | 'mismatch' }
+
+const wireEvents = z.union([
+  z.looseObject({ activity: wireFullEvent }).transform(({ activity }) => [activity]),
+  z.looseObject({ items: z.array(wireFullEvent) }).transform(({ items }) => items),
+  wireFullEvent.transform((event) => [event]),
+])
+
+/** Whether a refusal only says that there is no full event. */
+function saysNoDetail({ status, body }: Answer): boolean {
+  return status === 404 || (status === 400 && parseErrorBody(body).code === 'UNSUPPORTED')
+}
+
+/**
+ * The answer about one event: bare, or within `activity` or `items` as other versions of the service
+ * give it; or a refusal of which `saysNoDetail` holds.
+ */
+function readEvent(answer: Answer, uid: string): EventAnswer {
+  if (answer.status === 404) return { kind: 'none', why: 'not_found' }
+  if (answer.status === 400) return { kind: 'none', why: 'unsupported' }
+  const events = readAnswer(answer, wireEvents)
+  const event = events.find(({ metadata }) => metadata?.uid === uid) ?? events.find(isAnonymous)
+  if (!event) return { kind: 'none', why: events.length === 0 ? 'not_found' : 'mismatch' }
+  const data = event.data ?? {}
+  return Object.keys(data).length === 0
+    ? { kind: 'none', why: 'empty' }
+    : { kind: 'detail', event, data }
+}
+
+/** The answer of the older operation, in which the uid stands in the header or in the data. */
+function readActivity(answer: Answer, uid: string): EventAnswer {
+  const { header, data } = readAnswer(answer, wireActivityAnswer).activity
+  const shown = header?.uid ?? data?.['uid'] ?? uid
+  if (shown !== uid) return { kind: 'none', why: 'mismatch' }
+  if (!data || Object.keys(data).length === 0) return { kind: 'none', why: 'empty' }
+  return { kind: 'detail', event: { event_type: header?.type, metadata: { uid }, data }, data }
+}
+
+function isAnonymous({ metadata }: WireFullEvent): boolean {
+  return metadata?.uid === undefined || metadata.uid === null
+}

@@ -1,0 +1,149 @@
+/**
+ * The legacy search (v2), deprecated by the service in favour of the global event search. Both methods
+ * carry their parameters in the query string (facts.md 1, row 17).
+ */
+import { z } from 'zod'
+import { searchesRemainingIn } from '../failures.ts'
+import { readAnswer } from '../session.ts'
+import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
+import {
+  ask,
+  type AskedOfTier,
+  checkRequest,
+  type OperationParts,
+  type SearchPage,
+} from './operation.ts'
+import { wireCursor, wireItems } from './page.ts'
+
+export interface LegacySearchRequest extends AskedOfTier {
+  /** All but the cursor. */
+  parameters: Omit<LegacySearchParameters, 'from' | 'search_after'>
+  /** `next` of the page before; null: the first page. */
+  from: string | null
+  /** Default POST: the GET is marked as deprecated even within this API. */
+  method?: 'GET' | 'POST'
+}
+
+interface LegacySearchPage extends SearchPage {
+  /** How many the search finds in all; undefined where the answer does not say. */
+  hits: number | undefined
+}
+
+export interface LegacySearchOperations {
+  /** One page of a legacy search, which costs quota. `GET|POST /firework/v2/search/`; search tier. */
+  legacySearch(request: LegacySearchRequest): Promise<LegacySearchPage>
+}
+
+export function createLegacySearchOperations(parts: OperationParts): LegacySearchOperations {
+  return {
+    async legacySearch({ parameters, from, method = 'POST', ...asked }) {
+      const checked = checkRequest(legacySearchParameters, {
+        ...parameters,
+        ...(from !== null && parametersOfCursor(from)),
+      })
+      const path = `/firework/v2/search/?${queryOf(checked)}`
+      const request = { method, path, pageSize: checked.size, tier: 'search' } as const
+      const answer = await ask(parts, request, asked)
+      const legacy = readAnswer(answer, wireLegacyPage)
+      return {
+        page: { items: legacy.items, next: nextOf(legacy) },
+        hits: legacy.nb_hits ?? undefined,
+        requestedAtMs: answer.sentAtMs,
+        searchesRemaining: searchesRemainingIn(answer),
+      }
+    },
+  }
+}
+
+/** Lists as repeated keys. */
+function queryOf(parameters: LegacySearchParameters): string {
+  const query = new URLSearchParams()
+  for (const [key, value] of Object.entries(parameters)) {
+    for (const one of [value].flat()) query.append(key, String(one))
+  }
+  return query.toString()
+}
+
+/**
+ * One cursor for the two that an answer may hold: `search_after`, or what `links.next` holds of one,
+ * by itself or within an address. It names the parameter that it goes back as.
+ */
+export function nextOf({ search_after, links }: WireLegacyPage): string | null {
+  if (search_after) return cursorOf('search_after', search_after)
+  const next = links?.next
+  if (!next) return null
+  const query = addressIn(next)?.searchParams
+  if (query === undefined) return cursorOf('from', next)
+  const after = query.get('search_after')
+  const from = query.get('from')
+  if (after !== null) return cursorOf('search_after', after)
+  return from === null ? null : cursorOf('from', from)
+}
+
+type CursorParameter = 'search_after' | 'from'
+
+function cursorOf(parameter: CursorParameter, value: string): string {
+  return `${parameter}=${value}`
+}
+
+function parametersOfCursor(cursor: string): Partial<Record<CursorParameter, string>> {
+  if (cursor.startsWith('from=')) return { from: cursor.slice('from='.length) }
+  return { search_after: cursor.replace(/^search_after=/, '') }
+}
+
+/** A cursor by itself may begin with a slash, as base64 does; an address that holds one has a query. */
+function addressIn(next: string): URL | undefined {
+  if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
+  return URL.parse(next, 'https://any.example') ?? undefined
+}
+
+/** The legacy search (v2), deprecated by the service: as asked, and as answered. */
+
+const text = z.string()
+
+/** Every parameter; both methods carry them in the query string (facts.md 1, row 17). */
+export const legacySearchParameters = z.strictObject({
+  fields: z.array(text.min(1)).optional(),
+  /** `from@to`, both timestamps. */
+  time: text.regex(/^[^@]+@[^@]+$/).optional(),
+  size: z.int().min(1).optional(),
+  search_after: text.optional(),
+  from: text.optional(),
+  tags: z.array(text).optional(),
+  tags_query_operator: text.optional(),
+  types: z.array(z.enum(legacyTypes)).optional(),
+  experimental_types: z.array(text).optional(),
+  event_action: z.enum(legacyEventActions).optional(),
+  event_actions: z.array(text).optional(),
+  risks: z.array(z.int().min(1).max(5)).optional(),
+  order: z.enum(orders).optional(),
+  sort_by: z.enum(legacySortKeys).optional(),
+  use_global_policies: z.boolean().optional(),
+  time_zone: text.optional(),
+  /** Lucene query syntax. */
+  query: text.optional(),
+  has_modified_risk_score: z.boolean().optional(),
+  has_notes: z.boolean().optional(),
+})
+export type LegacySearchParameters = z.input<typeof legacySearchParameters>
+
+/** A number beyond 2^53 was rounded when it was read: as a cursor it would skip events, or repeat them. */
+function isExact(parts: unknown[]): boolean {
+  return parts.every((part) => !Number.isInteger(part) || Number.isSafeInteger(part))
+}
+
+/** As a list it goes back as JSON; an empty one is none. */
+function legacyCursor(parts: unknown[]): string | null {
+  return parts.length === 0 ? null : JSON.stringify(parts)
+}
+
+/** Items stay unknown, as on every page. `links.next` is a cursor, or an address that holds one. */
+export const wireLegacyPage = z.looseObject({
+  items: wireItems,
+  nb_hits: z.number().nullish().catch(null),
+  links: z.looseObject({ next: wireCursor.nullish() }).nullish(),
+  search_after: z
+    .union([wireCursor, z.array(z.unknown()).refine(isExact).transform(legacyCursor)])
+    .nullish(),
+})
+export type WireLegacyPage = z.infer<typeof wireLegacyPage>

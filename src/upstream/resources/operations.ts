@@ -1,0 +1,41 @@
+/** Everything that the service can be asked for, but for its tokens; one file per capability. */
+import { type AssetOperations, createAssetOperations } from './assets.ts'
+import { createCredentialOperations, type CredentialOperations } from './credentials.ts'
+import { createEventOperations, type EventOperations } from './events.ts'
+import { createLegacySearchOperations, type LegacySearchOperations } from './legacy-search.ts'
+import {
+  createPolicyOperations,
+  createPolicyPaths,
+  createUndescribedPolicyOperations,
+  type PolicyOperations,
+  type PolicyPathsOptions,
+  type UndescribedPolicyOperations,
+} from './policies.ts'
+import { createReportOperations, type ReportOperations } from './reports.ts'
+import { createTenantOperations, type TenantOperations } from './tenants.ts'
+
+export interface Operations
+  extends
+    EventOperations,
+    CredentialOperations,
+    LegacySearchOperations,
+    AssetOperations,
+    PolicyOperations,
+    UndescribedPolicyOperations,
+    ReportOperations,
+    TenantOperations {}
+
+export function createOperations(options: PolicyPathsOptions): Operations {
+  const { parts, capabilities } = options
+  const paths = createPolicyPaths(options)
+  return {
+    ...createEventOperations({ ...parts, capabilities }),
+    ...createCredentialOperations(parts),
+    ...createLegacySearchOperations(parts),
+    ...createAssetOperations(parts),
+    ...createPolicyOperations(parts, paths),
+    ...createUndescribedPolicyOperations(parts, paths),
+    ...createReportOperations(parts),
+    ...createTenantOperations(parts),
+  }
+}

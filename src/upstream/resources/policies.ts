@@ -1,0 +1,306 @@
+/** Matching policies: created, read, deleted, assigned to identifiers; under either spelling of their path. */
+import { z } from 'zod'
+import { type Capabilities, isUnknownPath } from '../capabilities.ts'
+import type { AccountConfig } from '../config.ts'
+import { ServiceError } from '../error.ts'
+import {
+  ask,
+  type Asked,
+  checkRequest,
+  type OperationParts,
+  pathPart,
+  read,
+  readWritten,
+  write,
+} from './operation.ts'
+
+/** All of the basic tier; `…` is the path of policies, in the spelling that the server knows. */
+export interface PolicyOperations {
+  /** `POST …`. */
+  createPolicy(request: { policy: PolicyCreation } & Asked): Promise<WirePolicy>
+  /** `GET …/{uuid}`. */
+  getPolicy(request: { uuid: string } & Asked): Promise<WirePolicy>
+  /** `DELETE …/{uuid}`. */
+  deletePolicy(request: { uuid: string } & Asked): Promise<void>
+  /** `POST …/{uuid}/assignments`. */
+  assignPolicy(request: { uuid: string; assignment: PolicyAssignment } & Asked): Promise<void>
+  /** Which policies an identifier has. `GET …/by_identifier_id/{id}`. */
+  policiesOf(request: { identifier: number } & Asked): Promise<WirePolicyAssignment[]>
+}
+
+export function createPolicyOperations(
+  parts: OperationParts,
+  paths: PolicyPaths,
+): PolicyOperations {
+  return {
+    async createPolicy({ policy, ...asked }) {
+      const body = checkRequest(policyCreation, policy)
+      const send = (path: string) => write(parts, { method: 'POST', path, body }, asked)
+      return readWritten(await paths.call(asked, send), wirePolicy)
+    },
+    getPolicy: ({ uuid, ...asked }) =>
+      paths.call(asked, (root) =>
+        read(parts, wirePolicy, { method: 'GET', path: `${root}/${pathPart(uuid)}` }, asked),
+      ),
+    async deletePolicy({ uuid, ...asked }) {
+      await paths.call(asked, (root) =>
+        write(parts, { method: 'DELETE', path: `${root}/${pathPart(uuid)}` }, asked),
+      )
+    },
+    async assignPolicy({ uuid, assignment, ...asked }) {
+      const body = checkRequest(policyAssignment, assignment)
+      await paths.call(asked, (root) => {
+        const path = `${root}/${pathPart(uuid)}/assignments`
+        return write(parts, { method: 'POST', path, body }, asked)
+      })
+    },
+    policiesOf: ({ identifier, ...asked }) =>
+      paths.call(asked, (root) => {
+        const path = `${root}/by_identifier_id/${pathPart(identifier)}`
+        return read(parts, z.array(wirePolicyAssignment), { method: 'GET', path }, asked)
+      }),
+  }
+}
+
+/**
+ * Under which of two spellings a server knows the matching policies: `matching_policies`, as the
+ * description has it, or `matching-policies`, as servers since 2026-07-07 have it (facts.md 0). It is
+ * found out by GETs alone, and remembered among the capabilities.
+ */
+
+interface PolicyPaths {
+  /** What `send` gives under the path of policies; asked again under the other one if that has moved. */
+  call<T>(asked: Asked, send: (root: string) => Promise<T>): Promise<T>
+}
+
+const roots = {
+  underscore: '/firework/v4/matching_policies',
+  hyphen: '/firework/v4/matching-policies',
+} as const
+
+type Spelling = keyof typeof roots
+
+const spellings = ['underscore', 'hyphen'] as const
+
+export interface PolicyPathsOptions {
+  account: Pick<AccountConfig, 'policyPaths'>
+  capabilities: Capabilities
+  parts: OperationParts
+}
+
+export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
+  const { account, capabilities, parts } = options
+  const nameOf = (spelling: Spelling): string => `policies-${spelling}`
+
+  async function remembered(): Promise<Spelling | undefined> {
+    for (const spelling of spellings) {
+      if ((await capabilities.read(nameOf(spelling)))?.has) return spelling
+    }
+    return undefined
+  }
+
+  async function probe(asked: Asked): Promise<Spelling> {
+    for (const spelling of spellings) {
+      if (!(await isThere(parts, roots[spelling], asked))) continue
+      await capabilities.note(nameOf(spelling), true)
+      return spelling
+    }
+    return 'underscore' // as described; nothing is remembered
+  }
+
+  return {
+    async call(asked, send) {
+      if (account.policyPaths !== 'auto') return send(roots[account.policyPaths])
+      const known = await remembered()
+      if (known === undefined) return send(roots[await probe(asked)])
+      try {
+        return await send(roots[known])
+      } catch (error) {
+        if (!isUnknownPath(error)) throw error
+        const found = await probe(asked)
+        if (found === known) throw error
+        await capabilities.note(nameOf(known), false)
+        return send(roots[found])
+      }
+    },
+  }
+}
+
+/**
+ * Whether the server knows the path: any answer but a 404, a refusal of the method included. An
+ * identifier's policies are asked for too, since the description has no GET of the path alone.
+ */
+async function isThere(parts: OperationParts, root: string, asked: Asked): Promise<boolean> {
+  for (const path of [`${root}?size=1`, `${root}/by_identifier_id/1`]) {
+    try {
+      await ask(parts, { method: 'GET', path }, asked)
+      return true
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      if (error.status === 403) continue // gateways refuse unknown paths so
+      if (error.reason !== 'rejected') throw error // that says nothing about the path
+      if (error.status !== 404) return true
+      if (error.serviceCode !== undefined) return true // it says what of its own is not there
+    }
+  }
+  return false
+}
+
+/**
+ * Operations on matching policies that the description does not have and public material knows
+ * (facts.md 6). Each is tried by a GET first; a server without it is as good as any.
+ */
+
+/** All of the basic tier. */
+export interface UndescribedPolicyOperations {
+  /** At most `size` of all policies, 1 to 25 (the default); undefined: this server lists none. `GET …`. */
+  listPolicies(
+    request: { from: string | null; size?: number } & Asked,
+  ): Promise<WirePolicyPage | undefined>
+  /** To whom a policy is assigned; undefined: this server does not tell. `GET …/{uuid}/assignments`. */
+  assignmentsOf(
+    request: { uuid: string; from: string | null } & Asked,
+  ): Promise<WireAssigneePage | undefined>
+  /** Only where `listPolicies` gives a list. `PUT …/{uuid}`. */
+  updatePolicy(
+    request: { uuid: string; name: string; value: Record<string, unknown> } & Asked,
+  ): Promise<WirePolicy>
+  /** Only where `assignmentsOf` gives a list. `DELETE …/{uuid}/assignments`. */
+  unassignPolicy(request: { uuid: string; assignment: PolicyAssignment } & Asked): Promise<void>
+}
+
+const wireAssigneePage = z.looseObject({
+  items: z.array(z.looseObject({ identifier_id: z.number() })),
+  next: z.string().nullish(),
+})
+type WireAssigneePage = z.infer<typeof wireAssigneePage>
+
+/** The most that the list takes (facts.md 2.3, Sizes). */
+const pageSize = 25
+
+export function createUndescribedPolicyOperations(
+  parts: OperationParts,
+  paths: PolicyPaths,
+): UndescribedPolicyOperations {
+  return {
+    listPolicies: ({ from, size, ...asked }) =>
+      ifKnown(() =>
+        paths.call(asked, (root) => {
+          const path = `${root}?${pageQuery(from, size)}`
+          return read(parts, wirePolicyPage, { method: 'GET', path }, asked)
+        }),
+      ),
+    assignmentsOf: ({ uuid, from, ...asked }) =>
+      ifKnown(() =>
+        paths.call(asked, (root) => {
+          const path = `${root}/${pathPart(uuid)}/assignments?${pageQuery(from)}`
+          return read(parts, wireAssigneePage, { method: 'GET', path }, asked)
+        }),
+      ),
+    async updatePolicy({ uuid, name, value, ...asked }) {
+      const answer = await paths.call(asked, (root) => {
+        const path = `${root}/${pathPart(uuid)}`
+        return write(parts, { method: 'PUT', path, body: { name, value } }, asked)
+      })
+      return readWritten(answer, wirePolicy)
+    },
+    async unassignPolicy({ uuid, assignment, ...asked }) {
+      const body = checkRequest(policyAssignment, assignment)
+      await paths.call(asked, (root) => {
+        const path = `${root}/${pathPart(uuid)}/assignments`
+        return write(parts, { method: 'DELETE', path, body }, asked)
+      })
+    },
+  }
+}
+
+function pageQuery(from: string | null, size = pageSize): string {
+  return new URLSearchParams({ size: String(size), ...(from !== null && { from }) }).toString()
+}
+
+/** undefined where the server refuses the path or the method as unknown. */
+async function ifKnown<T>(operation: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await operation()
+  } catch (error) {
+    const isUnknown =
+      error instanceof ServiceError && (error.status === 404 || error.status === 405)
+    if (isUnknown || saysNothingOfUse(error)) return undefined
+    throw error
+  }
+}
+
+/** An answer of another shape than expected: what nobody describes may be anything. */
+function saysNothingOfUse(error: unknown): boolean {
+  return error instanceof ServiceError && error.reason === 'contract'
+}
+
+/** Matching policies and to which identifiers they are assigned: as read, and as written. */
+
+const text = z.string()
+
+/** A policy as the service gives it: its type is named `policy_type` here, `type` on creation. */
+export const wirePolicy = z.looseObject({
+  uuid: text.min(1),
+  name: text,
+  policy_type: text,
+  value: z.record(text, z.unknown()).nullish(),
+  created_at: text.nullish(),
+  last_updated_at: text.nullish(),
+})
+export type WirePolicy = z.infer<typeof wirePolicy>
+
+export const wirePolicyAssignment = z.looseObject({
+  matching_policy: wirePolicy,
+  assigned_at: text.nullish(),
+  clean_past_events: z.boolean().nullish(),
+})
+export type WirePolicyAssignment = z.infer<typeof wirePolicyAssignment>
+
+/** Of the public documents alone (OpenAPI v4, policies). */
+const matchModes = [
+  'email_domain_only',
+  'auth_domain_only',
+  'auth_domain_and_email_domain',
+] as const
+
+const name = text.min(1)
+const keywords = z.strictObject({ keywords: z.array(text.min(1)).min(1) })
+
+/** The value of a policy, by its type (facts.md 6). */
+export const policyCreation = z.discriminatedUnion('type', [
+  z.strictObject({ name, type: z.literal('INCLUDED_KEYWORDS'), value: keywords }),
+  z.strictObject({ name, type: z.literal('EXCLUDED_KEYWORDS'), value: keywords }),
+  z.strictObject({
+    name,
+    type: z.literal('LUCENE_QUERY'),
+    value: z.strictObject({ query: text.min(1) }),
+  }),
+  z.strictObject({
+    name,
+    type: z.literal('ASTP_COOKIES'),
+    value: z.strictObject({
+      cookie_names: z.array(text.min(1)).min(1),
+      match_subdomains: z.boolean().optional(),
+    }),
+  }),
+  z.strictObject({
+    name,
+    type: z.literal('ASTP_DOMAIN'),
+    value: z.strictObject({ match_mode: z.enum(matchModes).optional() }),
+  }),
+])
+export type PolicyCreation = z.input<typeof policyCreation>
+
+export const policyAssignment = z.strictObject({
+  identifier_ids: z.array(z.int().min(1)).min(1),
+  clean_past_events: z.boolean().optional(),
+})
+type PolicyAssignment = z.input<typeof policyAssignment>
+
+/** A page of all policies; an operation that the description does not have (facts.md 3). */
+export const wirePolicyPage = z.looseObject({
+  items: z.array(wirePolicy),
+  next: text.nullish(),
+})
+type WirePolicyPage = z.infer<typeof wirePolicyPage>

@@ -1,0 +1,69 @@
+/** Threat-flow reports: read by their id, or by the id of the request that has them made. */
+import { z } from 'zod'
+import { type Asked, type OperationParts, pathPart, read } from './operation.ts'
+
+const root = '/firework/v4/threat_flow/reports'
+
+/** All of the basic tier. */
+export interface ReportOperations {
+  /** `GET /firework/v4/threat_flow/reports/{id}`. */
+  getReport(request: { id: number } & Asked): Promise<WireReport>
+  /** How far a request is, and its report once that is made. `GET …/reports/requests/{id}`. */
+  getReportRequest(request: { requestId: string } & Asked): Promise<WireReportRequest>
+}
+
+export function createReportOperations(parts: OperationParts): ReportOperations {
+  return {
+    async getReport({ id, ...asked }) {
+      const path = `${root}/${pathPart(id)}`
+      return (await read(parts, wireReportAnswer, { method: 'GET', path }, asked)).report
+    },
+    getReportRequest: ({ requestId, ...asked }) =>
+      read(
+        parts,
+        wireReportRequest,
+        { method: 'GET', path: `${root}/requests/${pathPart(requestId)}` },
+        asked,
+      ),
+  }
+}
+
+const text = z.string()
+const nullableText = text.nullish().catch(null)
+const nullableTexts = z.array(text).nullish().catch(null)
+const nullableNumber = z.number().nullish().catch(null)
+
+/** A threat-flow report, of which only the id must be readable; what follows `format_type` comes only when it is asked for by its id. */
+export const wireReport = z.looseObject({
+  id: z.int(),
+  title: nullableText,
+  subtitle: nullableText,
+  summary: nullableText,
+  content: nullableText,
+  tags: nullableTexts,
+  highlights: nullableTexts,
+  related_activity_uids: nullableTexts,
+  created_at: nullableText,
+  tenant_id: nullableNumber,
+  format_type: nullableText,
+  prompt_preset_uid: nullableText,
+  published_at: nullableText,
+  updated_at: nullableText,
+  reading_time: nullableNumber,
+  organization_id: nullableNumber,
+  intel_type: nullableText,
+})
+export type WireReport = z.infer<typeof wireReport>
+
+export const wireReportAnswer = z.looseObject({ report: wireReport })
+
+/**
+ * `processing`, then `completed` or `error` (facts.md 1, row 10); any other word counts as a failure
+ * there. `report` is null until it is completed.
+ */
+export const wireReportRequest = z.looseObject({
+  status: text,
+  /** Each reader takes of it what it needs: an odd field keeps no report back. */
+  report: z.unknown().optional(),
+})
+export type WireReportRequest = z.infer<typeof wireReportRequest>

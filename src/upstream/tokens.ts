@@ -1,0 +1,404 @@
+/**
+ * One access token per key and tenant for all replicas: renewed early by one of them, while the others
+ * go on with the old one. A refused token is forgotten everywhere, and only that one.
+ */
+import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
+import type { Logger } from '../lib/logger.ts'
+import { createSecretBox } from '../lib/sealed-secret.ts'
+import type { Redis } from '../redis/connection.ts'
+import type { Keys } from '../redis/keys.ts'
+import { runScript } from '../redis/scripts.ts'
+import type { AccountConfig } from './config.ts'
+import { givenUp, orGiveUp, ServiceError } from './error.ts'
+
+export interface TokenCache {
+  /** `evenIfPaused`: for the operator's own test, which may find that all is well again. */
+  get(options: GetOptions): Promise<Token>
+  /** After a 401 to this token. */
+  refuse(token: Token): Promise<void>
+  close(): void
+}
+
+interface GetOptions {
+  signal?: AbortSignal | undefined
+  evenIfPaused?: boolean | undefined
+}
+
+interface TokenCacheOptions extends Pick<
+  TokenRenewalOptions,
+  'generate' | 'assertOpen' | 'onRefresh'
+> {
+  account: string
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  logger: Logger
+  credentials: () => Credentials
+  random?: (() => number) | undefined
+  /** An hour: service description, Limits. */
+  lifetimeMs?: number | undefined
+}
+
+export function createTokenCache(options: TokenCacheOptions): TokenCache {
+  const { clock, logger, credentials, random = Math.random, lifetimeMs = 3_600_000 } = options
+  const closing = new AbortController()
+  const store = createTokenStore({ ...options, lifetimeMs })
+  const renewal = createTokenRenewal({ ...options, store, closing: closing.signal, random })
+  const { isUsable, isYoung, refuse } = createTokenRules(clock, lifetimeMs, random)
+  let held: { owner: string; token: Token } | undefined
+  let flight: { owner: string; token: Promise<Token> } | undefined
+  let nextRenewalMs = 0
+
+  async function renewQuietly(key: Credentials, old: Token): Promise<Token> {
+    // After a failure, or while another replica renews, the next try is not at once.
+    nextRenewalMs = clock.monotonic() + Math.min(lockMs, lifetimeMs / 100) * (0.5 + random())
+    try {
+      return (await renewal.shareOrMake(key, isYoung)) ?? old
+    } catch (error) {
+      logger.warn({ account: options.account, err: error }, 'token not renewed; the old one serves')
+      return old
+    }
+  }
+
+  /** What all callers of this process wait for together. */
+  function share(owner: string, work: Promise<Token>): Promise<Token> {
+    const token = work
+      .then((made) => (held = { owner, token: made }).token)
+      .finally(() => (flight = flight?.token === token ? undefined : flight))
+    flight = { owner, token }
+    return token
+  }
+
+  async function get({ signal, evenIfPaused = false }: GetOptions): Promise<Token> {
+    if (signal?.aborted) throw givenUp()
+    const key = credentials()
+    const owner = key.fingerprint
+    const old = held?.owner === owner ? held.token : undefined
+    if (old && isUsable(old)) {
+      const isDue = !isYoung(old) && clock.monotonic() >= nextRenewalMs
+      if (isDue && !flight) void share(owner, renewQuietly(key, old))
+      return old
+    }
+    const underWay = flight?.owner === owner ? flight.token : undefined
+    const coming = underWay ?? share(owner, renewal.obtain(key, isUsable, evenIfPaused))
+    const token = await orGiveUp(coming, signal)
+    // A renewal under way may come back with the old token, refused meanwhile.
+    return isUsable(token) ? token : get({ signal, evenIfPaused })
+  }
+
+  return {
+    get,
+    async refuse({ fingerprint }) {
+      refuse(fingerprint)
+      if (held?.token.fingerprint === fingerprint) held = undefined
+      await store.drop(credentials(), fingerprint)
+    },
+    close: () => closing.abort(),
+  }
+}
+
+interface TokenRules {
+  isUsable: (token: Token) => boolean
+  isYoung: (token: Token) => boolean
+  refuse: (fingerprint: string) => void
+}
+
+/** Young: for three quarters of its life, in each replica a little different. Usable: but for its last sixtieth. */
+function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number): TokenRules {
+  const renewAfterMs = lifetimeMs * 0.75 * (0.95 + 0.1 * random())
+  const ageOf = ({ bornMs }: Token): number => clock.monotonic() - bornMs
+  let refused: { fingerprint: string; atMs: number } | undefined
+
+  /** A service may issue again what it refused before; then the next 401 speaks for itself. */
+  function isUsable(token: Token): boolean {
+    const isRefused = token.fingerprint === refused?.fingerprint && token.bornMs < refused.atMs
+    return ageOf(token) < (lifetimeMs * 59) / 60 && !isRefused
+  }
+
+  return {
+    isUsable,
+    isYoung: (token) => isUsable(token) && ageOf(token) < renewAfterMs,
+    refuse: (fingerprint) => (refused = { fingerprint, atMs: clock.monotonic() }),
+  }
+}
+
+/** Gets a new token by one of all replicas. The lock saves requests; two renewals would do no harm. */
+
+interface TokenRenewal {
+  /** Where there is none to go on with: waits for the replica that makes it, or makes it. */
+  obtain(key: Credentials, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
+  /** A good one that another replica made, or one made here; undefined while another makes it. */
+  shareOrMake(key: Credentials, isGood: IsGood): Promise<Token | undefined>
+}
+
+type IsGood = (token: Token) => boolean
+
+interface TokenRenewalOptions {
+  store: TokenStore
+  clock: Clock
+  closing: AbortSignal
+  random: () => number
+  /** Asks the service for a token. */
+  generate: (signal: AbortSignal) => Promise<string>
+  /** Throws while the account is paused. */
+  assertOpen: () => Promise<void>
+  onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
+}
+
+/** Longer than the lock of a crashed replica holds. */
+const patienceMs = 20_000
+
+function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
+  const { store, clock, closing, random } = options
+
+  async function shareOrMake(key: Credentials, isGood: IsGood): Promise<Token | undefined> {
+    const shared = await store.read(key)
+    if (shared && isGood(shared)) return shared
+    const lock = await store.lock(key)
+    if (lock === undefined) return undefined
+    const meanwhile = await store.read(key)
+    if (!meanwhile || !isGood(meanwhile)) return make(key, lock)
+    await store.unlock(key, lock)
+    return meanwhile
+  }
+
+  async function make(key: Credentials, lock: string): Promise<Token> {
+    const bornMs = clock.monotonic()
+    try {
+      const value = await options.generate(closing)
+      const token = { value, fingerprint: fingerprintOf(value), bornMs }
+      await store.keep(key, token, lock)
+      options.onRefresh?.('renewed')
+      return token
+    } catch (error) {
+      options.onRefresh?.('failed')
+      await store.unlock(key, lock)
+      throw error
+    }
+  }
+
+  return {
+    shareOrMake,
+    async obtain(key, isGood, evenIfPaused) {
+      const startedMs = clock.monotonic()
+      while (!closing.aborted && clock.monotonic() - startedMs < patienceMs) {
+        if (!evenIfPaused) await options.assertOpen()
+        const token = await shareOrMake(key, isGood)
+        if (token) return token
+        await clock.sleep(100 + 200 * random(), closing)
+      }
+      throw new ServiceError('timeout', 'no token: the replica that renews it does not finish')
+    },
+  }
+}
+
+/** Where the replicas share an account's token: sealed, in Redis, gone when the token is. */
+
+export interface Token {
+  value: string
+  fingerprint: string
+  /** Monotonic ms of this process at which it was generated, here or elsewhere. */
+  bornMs: number
+}
+
+export interface TokenStore {
+  read(key: Credentials): Promise<Token | undefined>
+  /** Unless a newer one is there; opens our lock. */
+  keep(key: Credentials, token: Token, lock: string): Promise<void>
+  /** Unless another one has taken its place. */
+  drop(key: Credentials, fingerprint: string): Promise<void>
+  /** Our lock's id, or undefined while another replica renews. */
+  lock(key: Credentials): Promise<string | undefined>
+  unlock(key: Credentials, lock: string): Promise<void>
+}
+
+/** Longer than a token takes to come; a crashed holder's lock ends by itself. */
+const lockMs = 15_000
+
+interface TokenStoreOptions {
+  redis: Redis
+  keys: Keys
+  clock: Clock
+  lifetimeMs: number
+}
+
+export function createTokenStore({
+  redis,
+  keys,
+  clock,
+  lifetimeMs,
+}: TokenStoreOptions): TokenStore {
+  const nameOf = ({ fingerprint }: Credentials): string => keys.shared('token', fingerprint)
+  const lockOf = ({ fingerprint }: Credentials): string => keys.shared('token', fingerprint, 'lock')
+
+  return {
+    async read(key) {
+      // Counted from the question: a slow answer must not make a token look younger than it is.
+      const askedMs = clock.monotonic()
+      const replies = await redis.multi().hget(nameOf(key), 'sealed').pttl(nameOf(key)).exec()
+      const [sealed, leftMs] = (replies ?? []).map(([, reply]) => reply)
+      const value = typeof sealed === 'string' ? key.open(sealed) : null
+      if (value === null || typeof leftMs !== 'number' || leftMs <= 0) return undefined
+      const bornMs = askedMs - (lifetimeMs - leftMs)
+      return { value, fingerprint: fingerprintOf(value), bornMs }
+    },
+    async keep(key, { value, fingerprint, bornMs }, lock) {
+      const leftMs = Math.max(1, Math.floor(lifetimeMs - (clock.monotonic() - bornMs)))
+      const args = [key.seal(value), fingerprint, leftMs, lock]
+      await runScript(redis, 'store-token', [nameOf(key), lockOf(key)], args)
+    },
+    async drop(key, fingerprint) {
+      await runScript(redis, 'drop-token', [nameOf(key)], [fingerprint])
+    },
+    async lock(key) {
+      const lock = randomUUID()
+      const reply = await redis.set(lockOf(key), lock, 'PX', lockMs, 'NX')
+      return reply === 'OK' ? lock : undefined
+    },
+    async unlock(key, lock) {
+      await runScript(redis, 'open-lock', [lockOf(key)], [lock])
+    },
+  }
+}
+
+/**
+ * Whether an account may ask at all. A key that the service refuses pauses its account for all replicas,
+ * so that they do not hammer the token endpoint; said once in the log, and once when it is over.
+ */
+
+export interface AccountPause {
+  reason: 'auth'
+  /** What is left of the pause; 0: the next request is the trial. */
+  leftMs: number
+  /** Pauses since the last success. */
+  times: number
+}
+
+export interface AccountState {
+  /** ServiceError `auth` with `retryAfterMs` while the account is paused. */
+  assertOpen(): Promise<void>
+  /** The refusal that pauses the account, ready to be thrown. */
+  pause(refusal: ServiceError): Promise<ServiceError>
+  /** After an answer that shows that key and token are accepted. */
+  reportSuccess(): Promise<void>
+  /** Null while nothing is wrong. */
+  current(): Promise<AccountPause | null>
+}
+
+interface AccountStateOptions {
+  account: string
+  redis: Redis
+  keys: Keys
+  logger: Logger
+  credentials: () => Credentials
+  timings?: Timings | undefined
+}
+
+const longestPauseMs = 15 * 60_000
+
+export function createAccountState(options: AccountStateOptions): AccountState {
+  const { account, redis, keys, logger, credentials, timings = defaultTimings } = options
+  let isTroubled = false
+
+  function key(): string {
+    return keys.shared('account-pause', credentials().fingerprint)
+  }
+
+  async function current(): Promise<AccountPause | null> {
+    const [state, time] = await Promise.all([redis.hmget(key(), 'until', 'times'), redis.time()])
+    isTroubled = state[1] !== null && state[1] !== undefined
+    if (!isTroubled) return null
+    const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
+    const leftMs = Number(state[0]) - nowMs
+    // Further ahead than any pause: written before Redis' clock was set back.
+    const isOver = leftMs <= 0 || leftMs > longestPauseMs
+    return { reason: 'auth', leftMs: isOver ? 0 : Math.ceil(leftMs), times: Number(state[1]) }
+  }
+
+  return {
+    current,
+    async assertOpen() {
+      const pause = await current()
+      if (pause && pause.leftMs > 0) throw pausedError(pause.leftMs)
+    },
+    async pause(refusal) {
+      const args = ['auth', timings.keyPauseMs, longestPauseMs]
+      const reply = await runScript(redis, 'pause-account', [key()], args)
+      const [leftMs, times, made] = reply as [number, number, number]
+      isTroubled = true
+      if (made === 1 && times === 1) {
+        logger.error({ account, err: refusal }, 'account paused: the service refuses its key')
+      }
+      const { status, serviceCode, fault } = refusal
+      const more = { status, serviceCode, fault, retryAfterMs: leftMs }
+      return new ServiceError('auth', refusal.message, more)
+    },
+    async reportSuccess() {
+      if (!isTroubled) return
+      isTroubled = false
+      if ((await redis.del(key())) === 1) logger.info({ account }, 'account works again')
+    },
+  }
+}
+
+function pausedError(leftMs: number): ServiceError {
+  const seconds = Math.ceil(leftMs / 1000)
+  const message = `the account is paused since its key was refused; next try in ${seconds} s`
+  return new ServiceError('auth', message, { retryAfterMs: leftMs })
+}
+
+/**
+ * What is derived from an API key: a name for its things in Redis that reveals nothing, and a cipher
+ * that only a holder of the key can open, so that no token lies readable in Redis or its files.
+ */
+
+export interface Credentials {
+  apiKey: string
+  /** 16 hex digits; changes with the key, the tenant and the base URL. */
+  fingerprint: string
+  seal(token: string): string
+  /** Null for what was not sealed under this key. */
+  open(sealed: string): string | null
+}
+
+type KeyHolder = Pick<AccountConfig, 'apiKey' | 'tenantId' | 'baseUrl'>
+
+/** Reads the key at each use, since its file may change under a running daemon. */
+export function createCredentials(account: KeyHolder): () => Credentials {
+  let known: Credentials | undefined
+  return () => {
+    const apiKey = readKey(account)
+    if (known?.apiKey !== apiKey) known = derive(apiKey, account)
+    return known
+  }
+}
+
+export function fingerprintOf(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 16)
+}
+
+function readKey({ apiKey }: KeyHolder): string {
+  let key: string
+  try {
+    key = apiKey.reveal()
+  } catch {
+    throw new ServiceError('auth', 'the API key cannot be read; see api_key_file of the account')
+  }
+  if (/^[\x21-\x7e]+$/.test(key)) return key
+  throw new ServiceError('auth', 'the API key is empty or holds characters that no key has')
+}
+
+function derive(apiKey: string, { tenantId, baseUrl }: KeyHolder): Credentials {
+  const fingerprint = createHmac('sha256', 'tocsin api key fingerprint')
+    .update(JSON.stringify([apiKey, tenantId ?? null, baseUrl]))
+    .digest('hex')
+    .slice(0, 16)
+  const box = createSecretBox(() => apiKey)
+  return {
+    apiKey,
+    fingerprint,
+    seal: (token) => box.seal(token, fingerprint),
+    open: (sealed) => box.open(sealed, fingerprint) ?? null,
+  }
+}

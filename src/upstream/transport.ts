@@ -1,0 +1,155 @@
+/**
+ * One account's way to the service: JSON over HTTP with a limit on every wait and every size. Follows
+ * no redirect, repeats nothing, and fails only with a ServiceError that names no key and no token.
+ */
+import { getCACertificates } from 'node:tls'
+import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
+import { type Clock, signalWithin, systemClock } from '../lib/clock.ts'
+import { certificateLimits, readFileWithin } from '../lib/private-files.ts'
+import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
+import type { AccountConfig } from './config.ts'
+import { givenUp, ServiceError } from './error.ts'
+import { type Answer, failureOfError, looksLikeHtml } from './failures.ts'
+
+export interface TransportRequest {
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Below the base URL, with its query. */
+  path: string
+  /** Value of the Authorization header. */
+  authorization: string
+  body?: unknown
+  signal?: AbortSignal | undefined
+  /** What is read of an answer below 300; left out: `daemonLimits`. */
+  limits?: AnswerLimits | undefined
+}
+
+export interface Transport {
+  /** Any answer, whatever its status; a ServiceError where there is none, or one beyond its limits. */
+  request(request: TransportRequest): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface TransportLimits {
+  connectMs: number
+  /** From the request to the answer's headers. */
+  headersMs: number
+  /** Between two pieces of the answer's body. */
+  bodyMs: number
+  /** All together. */
+  totalMs: number
+  /** Received in all, be it kept or not. */
+  maxBodyBytes: number
+}
+
+/** Gateways of the service cut at about 30 s. */
+const defaultLimits: TransportLimits = {
+  connectMs: 10_000,
+  headersMs: 30_000,
+  bodyMs: 10_000,
+  totalMs: 30_000,
+  maxBodyBytes: 64 * 1024 * 1024,
+}
+
+export interface TransportOptions {
+  account: Pick<AccountConfig, 'baseUrl' | 'proxy' | 'caFile'>
+  clock?: Clock
+  limits?: Partial<TransportLimits>
+}
+
+export function createTransport(options: TransportOptions): Transport {
+  const { account, clock = systemClock } = options
+  const limits = { ...defaultLimits, ...options.limits }
+  const throughProxy = account.proxy !== undefined
+  let dispatcher: Dispatcher | undefined
+
+  async function send(asked: TransportRequest): Promise<Answer> {
+    dispatcher ??= createDispatcher(account, limits)
+    const signal = signalWithin(limits.totalMs, asked.signal)
+    const sentAtMs = clock.now()
+    const response = await request(`${account.baseUrl}${asked.path}`, {
+      dispatcher,
+      method: asked.method,
+      headers: headersOf(asked),
+      body: asked.body === undefined ? null : JSON.stringify(asked.body),
+      signal,
+    })
+    const body = await readBody(response, asked.limits ?? daemonLimits)
+    return { status: response.statusCode, headers: response.headers, body, sentAtMs }
+  }
+
+  return {
+    async request(asked) {
+      try {
+        return await send(asked)
+      } catch (error) {
+        if (asked.signal?.aborted) throw givenUp()
+        throw error instanceof ServiceError ? error : failureOfError(error, throughProxy)
+      }
+    },
+    close: async () => dispatcher?.destroy(),
+  }
+}
+
+/** Of an error the beginning is enough: a message quotes some hundred characters of it. */
+const errorBytes = 64 * 1024
+
+async function readBody(
+  { statusCode, body }: Dispatcher.ResponseData,
+  limits: AnswerLimits,
+): Promise<string> {
+  if (statusCode >= 300) return readBeginning(body, errorBytes)
+  const text = new BoundedText(limits)
+  let isFirst = true
+  for await (const piece of body as AsyncIterable<Uint8Array>) {
+    const beginning = isFirst ? new TextDecoder().decode(piece.subarray(0, 500)) : ''
+    // a page of a proxy that wants a login is none of too many items: its beginning says what it is
+    if (looksLikeHtml(beginning)) return beginning
+    isFirst = false
+    text.add(piece)
+  }
+  return text.end()
+}
+
+async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promise<string> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of body) {
+    pieces.push(piece as Uint8Array)
+    length += (piece as Uint8Array).length
+    if (length >= bytes) break
+  }
+  return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
+}
+
+function headersOf({ authorization, body }: TransportRequest): Record<string, string> {
+  const headers = { accept: 'application/json', 'user-agent': 'tocsin', authorization }
+  return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
+}
+
+function createDispatcher(
+  account: TransportOptions['account'],
+  limits: TransportLimits,
+): Dispatcher {
+  const tls = account.caFile === undefined ? {} : { ca: authorities(account.caFile) }
+  const options = {
+    allowH2: false,
+    connections: 8,
+    connectTimeout: limits.connectMs,
+    headersTimeout: limits.headersMs,
+    bodyTimeout: limits.bodyMs,
+    maxResponseSize: limits.maxBodyBytes,
+  }
+  if (account.proxy === undefined) {
+    return new Agent({ ...options, connect: { timeout: limits.connectMs, ...tls } })
+  }
+  return new ProxyAgent({ ...options, uri: account.proxy.reveal(), requestTls: tls, proxyTls: tls })
+}
+
+/** The authorities that Node trusts anyway, and those of the file. */
+function authorities(caFile: string): string[] {
+  try {
+    return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
+  } catch {
+    throw new ServiceError('unavailable', 'ca_file of the account cannot be read', { fault: 'tls' })
+  }
+}

@@ -1,0 +1,209 @@
+/** What waits while its sink, its digest, its recipient or its account is changed or goes. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { createSchedule } from '../../../src/lib/cron-schedule.ts'
+import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
+import { aGatheringRig, aSlackRig, dieAt, uids, type SlackRig } from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
+import { makeDue } from '../../support/attempts.ts'
+import { aDeliveryRig } from '../../support/delivery.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const given = redisForTests()
+
+async function aWaitingGroup(count: number): Promise<SlackRig> {
+  const rig = await aSlackRig(given)
+  await takeIn(
+    rig.book,
+    uids(count).map((event) => rig.event(event)),
+  )
+  rig.clock.aheadMs = 11_000
+  return rig
+}
+
+/** The same place, under a configuration that has no sinks. */
+function withoutSinks({ keys, book }: SlackRig) {
+  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [] })
+  rig.clock.aheadMs = 60_000
+  const { clock } = rig
+  const { drains } = aDeliveryRig({ redis: given.redis, keys, book, sinks: [], clock })
+  return { flush: () => rig.flush(), heal: () => drains.healOnce() }
+}
+
+async function collectionKeys(book: Book): Promise<string[]> {
+  const names = await given.redis.keys(book.key('*'))
+  return names.filter((name) => /:(?:gather|told|sealed|collect|timers)\b/.test(name))
+}
+
+test('groups of a removed sink are held, and their collections leave no key behind', async () => {
+  const waiting = await aWaitingGroup(30)
+  await withoutSinks(waiting).flush()
+  const { soc } = (await expectConservation(waiting.book)).sinks
+  expect(waitingIn(soc)).toEqual({ held: 30 })
+  expect(await collectionKeys(waiting.book)).toEqual([])
+})
+
+test('a configuration that is not the active one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
+  const rig = await aSlackRig(given)
+  const { keys, book } = rig
+  const inGroup = (n: number) =>
+    rig.event({ uid: `a/b/${n}` }, { grouping: { labels: { type: `t${n}` }, waitMs: 5_000 } })
+  await takeIn(
+    book,
+    Array.from({ length: 250 }, (_none, n) => inGroup(n)),
+  )
+  const pager = aRehearsedSink('pager', { type: 'slack' })
+  let isActive = false
+  const sinks = { redis: given.redis, keys, books: [book], sinks: [pager] }
+  const passive = aGatheringRig({ ...sinks, mayHold: () => isActive })
+  const its = uids(3).map((one) => passive.event(one))
+  await takeIn(book, its)
+  passive.clock.aheadMs = 11_000
+  expect(await passive.flush()).toBe(1)
+  expect(pager.received[0]!.members).toHaveLength(3)
+  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ group: 250 })
+  isActive = true
+  passive.clock.aheadMs = 12_000
+  await passive.flush()
+  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ held: 250 })
+})
+
+test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
+  const waiting = await aWaitingGroup(3)
+  dieAt(waiting.book, 'close-seal', 1)
+  await expect(waiting.seal()).rejects.toThrow('killed')
+  await withoutSinks(waiting).flush()
+  const { soc } = (await expectConservation(waiting.book)).sinks
+  expect(waitingIn(soc)).toEqual({ held: 3 })
+  expect(await collectionKeys(waiting.book)).toEqual([])
+})
+
+test('what was delivered stays so when its sink goes before all of it is settled', async () => {
+  const waiting = await aWaitingGroup(700)
+  const [ref] = await waiting.seal()
+  dieAt(waiting.book, 'settle-members', 2)
+  await waiting.deliver(ref!) // whoever settled the rest was killed
+  await makeDue(waiting.book, ref!)
+  await withoutSinks(waiting).heal()
+  const { soc } = (await expectConservation(waiting.book)).sinks
+  expect(soc!.delivered).toBe(700)
+  expect(waitingIn(soc)).toEqual({})
+})
+
+test('what a mute holds comes when the mute is gone from the configuration, or ends sooner', async () => {
+  const hold = (untilMs: number) => () => ({ act: 'hold', rule: 'weekend', untilMs }) as const
+  const nowMs = Date.now()
+  const muted = await aSlackRig(given, { gate: hold(nowMs + 3 * dayMs) })
+  await takeIn(
+    muted.book,
+    uids(4).map((event) => muted.event(event)),
+  )
+  muted.clock.aheadMs = 11_000
+  expect(await muted.flush()).toBe(0)
+  const place = { keys: muted.keys, books: [muted.book] }
+  const passive = await aSlackRig(given, { ...place, mayHold: () => false })
+  expect(await passive.flush()).toBe(0) // it is the active one whose mutes count
+  const shorter = await aSlackRig(given, { ...place, gate: hold(nowMs + dayMs) })
+  expect(await shorter.flush()).toBe(0)
+  const [, atMs] = await given.redis.zrange(muted.book.key('timers'), '0', '-1', 'WITHSCORES')
+  expect(Number(atMs)).toBe(nowMs + dayMs)
+  const without = await aSlackRig(given, place)
+  expect(await without.flush()).toBe(1)
+  expect(without.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
+})
+
+test('a group whose sink has become a webhook goes one by one', async () => {
+  const { keys, book } = await aWaitingGroup(3)
+  const hook = aRehearsedSink('soc')
+  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [hook] })
+  rig.clock.aheadMs = 11_000
+  await rig.flush()
+  expect(hook.received.map(({ summary, members }) => [summary, members.length])).toEqual([
+    [undefined, 1],
+    [undefined, 1],
+    [undefined, 1],
+  ])
+  const { soc } = (await expectConservation(book)).sinks
+  expect(soc!.delivered).toBe(3)
+  expect(waitingIn(soc)).toEqual({})
+})
+
+test('a digest that is made daily comes at the next morning, not at the end of its old week', async () => {
+  const weekday = new Date().getUTCDay()
+  const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
+  const weekly = await aDigestRig(given, { digest: { schedule } })
+  const endMs = schedule.next(Date.now())
+  weekly.clock.aheadMs = endMs + 2_000 - Date.now()
+  await weekly.ensureDigests()
+  await weekly.flush()
+  const { keys, books } = weekly
+  const aheadMs = endMs + 2.5 * dayMs - Date.now()
+  const daily = await aDigestRig(given, { keys, books, aheadMs })
+  expect(await daily.flush()).toBe(0)
+  daily.clock.aheadMs = endMs + 3 * dayMs + 2_000 - Date.now()
+  expect(await daily.flush()).toBe(1)
+  expect(daily.oncall.received[0]!.summary!.digest!.dueAtMs).toBeLessThan(endMs + 2 * dayMs)
+})
+
+test('a digest that its blocked sink kept back says when it was due', async () => {
+  let isBlocked = true
+  const rig = await aDigestRig(given, { isBlocked: () => isBlocked })
+  const dueAtMs = everyMorning.schedule.next(Date.now())
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(1)
+  for (let minute = 0; minute < 300; minute += 1) {
+    await rig.flush()
+    rig.clock.aheadMs += 60_000
+  }
+  isBlocked = false
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate: true, dueAtMs })
+})
+
+test('a recipient who was taken off the list gets no more digests, the others theirs', async () => {
+  const { keys, books } = await aDigestRig(given, { recipients: 2 })
+  const rig = await aDigestRig(given, { keys, books })
+  const made: number[] = []
+  for (let morning = 1; morning <= 4; morning += 1) {
+    rig.toMorning(morning)
+    made.push(await rig.flush())
+  }
+  expect(made).toEqual([1, 1, 1, 1])
+  expect(rig.oncall.received.map(({ destination }) => destination.id)).toEqual(
+    Array.from({ length: 4 }, () => 'oncall:0'),
+  )
+  expect((await expectConservation(books[0]!)).sinks['oncall']?.dead ?? 0).toBe(0)
+})
+
+test('the first digest of a sink does not count what was suppressed before it', async () => {
+  const silenced = { act: 'suppress', reason: 'silence', rule: 's' } as const
+  const before = await aDigestRig(given, { digest: null, gate: () => silenced })
+  const { keys, books } = before
+  await before.show(books[0]!, ...uids(7))
+  before.clock.aheadMs = 11_000
+  await before.flush()
+  const rig = await aDigestRig(given, { keys, books })
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received[0]!.summary!.digest!.suppressed).toBe(0)
+})
+
+test('a digest whose second account is gone is sent, and settles that account when it is back', async () => {
+  const both = await aDigestRig(given, { accounts: 2 })
+  const { keys, books } = both
+  await both.show(books[0]!, ...uids(20))
+  await both.show(books[1]!, ...uids(4))
+  both.toMorning(1)
+  const [ref] = await both.seal()
+  const one = await aDigestRig(given, { keys, books: [books[0]!] })
+  Object.assign(one.oncall, { canAttach: true })
+  await one.deliver(ref!, books[0])
+  const [sent] = one.oncall.received
+  expect(sent!.summary!.total).toBe(24)
+  expect(sent!.attachment).toBeDefined()
+  expect((await expectConservation(books[0]!)).sinks['oncall']!.delivered).toBe(20)
+  expect(waitingIn((await expectConservation(books[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
+  await both.deliver(ref!, books[0])
+  expect(both.oncall.received).toEqual([])
+  expect((await expectConservation(books[1]!)).sinks['oncall']!.delivered).toBe(4)
+})

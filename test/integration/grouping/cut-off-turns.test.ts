@@ -1,0 +1,221 @@
+/** Turns that a crash cuts off, that a process sleeps through, or whose answer from Redis is lost. */
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { aDigestRig } from '../../support/digest-rig.ts'
+import { around, aSlackRig, dieAt, uids } from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
+
+const given = redisForTests()
+
+async function expectAllDelivered(book: Book, count: number): Promise<void> {
+  const { soc } = (await expectConservation(book)).sinks
+  expect(soc!.delivered).toBe(count)
+  expect(waitingIn(soc)).toEqual({})
+}
+
+test('a message of many groups that was cut off is finished though another group comes first', async () => {
+  const rig = await aSlackRig(given)
+  const { book } = rig
+  const inGroup = (type: string) =>
+    rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })
+  await takeIn(
+    book,
+    Array.from({ length: 30 }, (_, i) => inGroup(`t${i}`)),
+  )
+  rig.clock.aheadMs = 11_000
+  dieAt(book, 'close-seal', 1)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  await takeIn(book, [inGroup('new')])
+  rig.clock.aheadMs = 60_000
+  await rig.flush()
+  const [storm, single] = rig.soc.received
+  expect(storm!.summary).toMatchObject({ kind: 'storm', route: null, total: 30 })
+  expect(storm!.summary!.labels).toEqual({})
+  expect(single!.members.map(({ event }) => event.uid)).toEqual(['a/b/new'])
+  await expectAllDelivered(book, 31)
+})
+
+test.each([
+  [1, 'group'],
+  [2, 'storm'],
+])('a message of %i groups that was cut off is finished as a %s', async (count, kind) => {
+  const rig = await aSlackRig(given)
+  const { book } = rig
+  const types = Array.from({ length: count }, (_, i) => `t${i}`)
+  const inGroup = (type: string, n: number) =>
+    rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
+  await takeIn(
+    book,
+    types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
+  )
+  // of its burst the destination has one message left
+  await given.redis.set(book.key('flushes', 'soc'), Date.now() + 69_000)
+  rig.clock.aheadMs = 11_000
+  dieAt(book, 'close-seal', 1)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received[0]!.summary).toMatchObject({ kind, total: 2 * count })
+})
+
+test('the file of a message that was cut off while it was sealed has its events in the order in which they came', async () => {
+  const rig = await aSlackRig(given)
+  Object.assign(rig.soc, { canAttach: true })
+  const events = uids(400).map((event) => rig.event(event))
+  await takeIn(rig.book, events)
+  rig.clock.aheadMs = 11_000
+  dieAt(rig.book, 'seal-members', 2)
+  await expect(rig.seal()).rejects.toThrow('killed')
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  const file = Buffer.from(rig.soc.received[0]!.attachment!.content).toString()
+  const [, ...rows] = file.trim().split('\r\n')
+  const shown = rows.map((row) => row.split(',')[2]?.replaceAll('"', ''))
+  expect(shown).toEqual(events.map(({ event }) => event.uid))
+})
+
+test('a replica that wakes between two turns of its group adds nothing to either message', async () => {
+  const rig = await aSlackRig(given)
+  const { book, soc } = rig
+  await takeIn(
+    book,
+    uids(1).map((event) => rig.event(event)),
+  )
+  let wake = (): void => undefined
+  const asleep = new Promise<void>((resolve) => (wake = resolve))
+  const slow = { ...book } as Book
+  const hasClaimed = new Promise<void>((resolve) => {
+    around(slow, async (script, run) => {
+      const answer = await run()
+      if (script === 'claim-timer') {
+        resolve()
+        await asleep
+      }
+      return answer
+    })
+  })
+  const sleeper = await aSlackRig(given, { books: [slow], sinks: [soc] })
+  sleeper.clock.aheadMs = 11_000
+  const slept = sleeper.flush()
+  await hasClaimed
+  rig.clock.aheadMs = 42_000
+  expect(await rig.flush()).toBe(1)
+  await takeIn(book, [rig.event({ uid: 'x/y/worst', severity: 'critical' })])
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  await takeIn(book, [rig.event({ uid: 'x/y/later', severity: 'low' })])
+  wake()
+  expect(await slept).toBe(0)
+  rig.clock.aheadMs = 600_000
+  expect(await rig.flush()).toBe(1)
+  expect(new Set(soc.received.map(({ id }) => id)).size).toBe(3)
+  await expectAllDelivered(book, 3)
+})
+
+test('a storm of a replica that slept leaves a group alone that another one is sealing', async () => {
+  const rig = await aSlackRig(given)
+  const { book } = rig
+  const inGroup = (type: string, uid = `a/b/${type}`) =>
+    rig.event({ uid }, { grouping: { labels: { type } } })
+  await takeIn(
+    book,
+    Array.from({ length: 10 }, (_, i) => inGroup(`t${i}`)),
+  )
+  rig.clock.aheadMs = 11_000
+  const other = await aSlackRig(given, { books: [book], sinks: [rig.soc] })
+  other.clock.aheadMs = 50_000
+  let sealedByOther: string[] = []
+  let isFirst = true
+  around(book, async (script, run) => {
+    if (script === 'seal-members' && isFirst) {
+      isFirst = false
+      // the lease is over; another replica takes the last of the ten groups, and is cut off
+      const timers = await given.redis.zrange(book.key('timers'), '0', '-2')
+      for (const timer of timers) {
+        await given.redis.zadd(book.key('timers'), 'XX', String(Date.now() + 900_000), timer)
+      }
+      dieAt(book, 'close-seal', 1)
+      await other.seal().catch(() => undefined)
+      sealedByOther = await given.redis.keys(book.key('sealed', '*'))
+    }
+    return run()
+  })
+  await rig.flush()
+  expect(sealedByOther).toHaveLength(1)
+  for (let pass = 1; pass <= 4; pass += 1) {
+    rig.clock.aheadMs = 1_000_000 * pass
+    await rig.flush()
+  }
+  await expectAllDelivered(book, 10)
+})
+
+test('a close whose answer was lost does not open its message anew while it is being sent', async () => {
+  const rig = await aSlackRig(given)
+  const { book, soc } = rig
+  await takeIn(
+    book,
+    uids(3).map((event) => rig.event(event, { isBacklog: true })),
+  )
+  soc.next('timeout', 'ok')
+  let ref = ''
+  around(book, async (script, run) => {
+    const answer = await run()
+    if (script !== 'close-seal' || !String(answer).startsWith('b:')) return answer
+    ref = String(answer)
+    await rig.deliver(ref)
+    return run()
+  })
+  rig.clock.aheadMs = 16_000
+  await rig.seal()
+  await rig.deliver(ref)
+  const told = soc.received.map(({ attempt, mayBeRepeat }) => ({ attempt, mayBeRepeat }))
+  expect(told).toEqual([
+    { attempt: 1, mayBeRepeat: false },
+    { attempt: 2, mayBeRepeat: true },
+  ])
+  await expectAllDelivered(book, 3)
+})
+
+test('a digest of two accounts that was cut off between their books is finished, and what came since is in the next', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [first, second] = rig.books
+  await rig.show(first!, ...uids(2))
+  await rig.show(second!, ...uids(3))
+  rig.toMorning(1)
+  dieAt(first!, 'close-seal', 1)
+  await expect(rig.flush()).rejects.toThrow('killed')
+  await rig.show(second!, ...uids(1, 50))
+  rig.clock.aheadMs += 40_000
+  expect(await rig.flush()).toBe(1)
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5, 1])
+  for (const [book, delivered] of [
+    [first!, 2],
+    [second!, 4],
+  ] as const) {
+    const { oncall } = (await expectConservation(book)).sinks
+    expect(oncall!.delivered).toBe(delivered)
+    expect(waitingIn(oncall)).toEqual({})
+  }
+})
+
+test('a digest that has to be begun again goes on with the books that are closed already', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [first, second] = rig.books
+  await rig.show(first!, { uid: 'a/b/raised', severity: 'low' }, ...uids(2))
+  await rig.show(second!, ...uids(3))
+  rig.toMorning(1)
+  let isFirst = true
+  around(first!, async (script, run) => {
+    if (script === 'seal-members' && isFirst) {
+      isFirst = false // it leaves the digest while the digest is being sealed
+      await rig.show(first!, { uid: 'a/b/raised', severity: 'high' })
+    }
+    return run()
+  })
+  expect(await rig.flush()).toBe(1)
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([6, 0])
+})

@@ -1,0 +1,458 @@
+import { expect, test } from 'vitest'
+import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
+import { digestTurn, previewWindow, type DigestSink } from '../../../src/grouping/flush.ts'
+import type { Verdict } from '../../../src/grouping/flush-context.ts'
+import { digestIdOf } from '../../../src/grouping/placement.ts'
+import { claimTurn, dueTimers, peekTurn } from '../../../src/grouping/timers.ts'
+import { unsealMessage } from '../../../src/grouping/freeze.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import { createSchedule } from '../../../src/lib/cron-schedule.ts'
+import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
+import { around, uids } from '../../support/gathering.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+
+const given = redisForTests()
+
+test('a digest carries what its window collected, once, and the next one what came after', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, ...uids(3))
+  expect(await rig.flush()).toBe(0)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  await rig.show(book!, ...uids(2, 10))
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([3, 2])
+  const [first, second] = rig.oncall.received.map(({ summary }) => summary!.digest!)
+  expect(second!.fromMs).toBe(first!.toMs)
+  expect(first).toMatchObject({ isLate: false, timeZone: 'UTC', held: 0, dead: 0 })
+  expect((await expectConservation(book!)).sinks['oncall']!.delivered).toBe(5)
+})
+
+test('an empty digest comes too, unless it is not wanted', async () => {
+  const rig = await aDigestRig(given)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary!.total).toBe(0)
+  const quiet = await aDigestRig(given, { digest: { sendsEmpty: false } })
+  quiet.toMorning(1)
+  expect(await quiet.flush()).toBe(0)
+  await quiet.show(quiet.books[0]!, ...uids(1))
+  quiet.toMorning(2)
+  expect(await quiet.flush()).toBe(1)
+})
+
+test.each([
+  ['of nothing', [], 4],
+  ['of what is low', ['info', 'low'], 2],
+])('a digest %s is told of by the rank of its worst severity', async (_what, severities, rank) => {
+  const rig = await aDigestRig(given)
+  const told: unknown[] = []
+  await rig.show(
+    rig.books[0]!,
+    ...severities.map((severity) => ({ uid: `a/b/${severity}`, severity })),
+  )
+  rig.options.tell = async (account, work) => void told.push(account, ...work)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(told).toEqual(['a0', { sink: 'oncall', rank }])
+})
+
+test('what goes at once is listed as sent already and counted nowhere else', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(
+    book!,
+    { uid: 'a/b/worst', severity: 'critical' },
+    { uid: 'a/b/odd', severity: 'dire' },
+  )
+  await rig.show(book!, ...uids(1))
+  expect(rig.oncall.received.map(({ members }) => members[0]!.event.uid)).toEqual([
+    'a/b/worst',
+    'a/b/odd',
+  ])
+  rig.toMorning(1)
+  await rig.flush()
+  const { summary } = rig.oncall.received[2]!
+  expect(summary!.total).toBe(1)
+  expect(summary!.digest!.alreadySentTotal).toBe(2)
+  expect(summary!.digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/odd', 'a/b/worst'])
+  expect(summary!.digest!.alreadySentBySeverity?.map(({ count }) => count)).toEqual([1, 1])
+  for (const { title, serviceLink } of summary!.digest!.alreadySent) {
+    expect(title).toContain('example[.]com')
+    expect(serviceLink).toMatch(/^https:/)
+  }
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[3]!.summary!.digest!.alreadySentTotal).toBe(0)
+})
+
+test('of hundreds that went at once a digest counts each once', async () => {
+  const rig = await aDigestRig(given)
+  await rig.show(rig.books[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
+  rig.toMorning(1)
+  await rig.flush()
+  const { digest } = rig.oncall.received.at(-1)!.summary!
+  expect(digest!.alreadySentTotal).toBe(130)
+  expect(digest!.alreadySentBySeverity).toEqual([{ severity: 'critical', count: 130 }])
+  expect(digest!.alreadySent).toHaveLength(50)
+})
+
+test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, { uid: 'a/b/worst', severity: 'critical' })
+  const recordId = book!.digests.recordId('a/b/worst')
+  await given.redis.del(book!.key('pay', recordId))
+  const [item] = (await readRecord(book!, recordId))!.items
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySent).toEqual([
+    { severity: 'critical', type: 'stealer_log', uid: 'a/b/worst', sentAtMs: item!.endedAtMs },
+  ])
+})
+
+/** As if so much had happened to items of the sink meanwhile. */
+async function countIn(book: Book, counts: Record<string, number>): Promise<void> {
+  for (const [word, by] of Object.entries(counts)) {
+    await given.redis.hincrby(book.key('counters'), `s|oncall|${word}`, by)
+  }
+}
+
+test('what was kept back, died or was diverted counts once for all recipients, and since the digest before', async () => {
+  const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
+  for (const book of rig.books) await countIn(book, { suppressed: 3, dead: 1, diverted: 2 })
+  rig.toMorning(1)
+  await rig.flush()
+  await countIn(rig.books[0]!, { suppressed: 1, dead: 3, diverted: 5 })
+  rig.toMorning(2)
+  await rig.flush()
+  const [first, second] = [0, 1].map((at) => rig.oncall.received[2 * at]!)
+  expect(first!.summary!.digest).toMatchObject({ suppressed: 3, dead: 1, diverted: 2 })
+  expect(second!.summary!.digest).toMatchObject({ suppressed: 1, dead: 2, diverted: 3 })
+  expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
+})
+
+test.each([
+  ['{"suppressed":1,"dead":1}', { suppressed: 2, dead: 3, diverted: 0 }],
+  [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
+])('what an older version noted at the end of a window is read: %s', async (note, expected) => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await countIn(book!, { suppressed: 3, dead: 4, diverted: 5 })
+  const name = book!.key('gather', digestIdOf('oncall:0'))
+  if (note === undefined) await given.redis.hdel(name, 'note')
+  else await given.redis.hset(name, 'note', note)
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received[0]!.summary!.digest).toMatchObject(expected)
+})
+
+test.each([
+  [14, false],
+  [16, true],
+])(
+  'a digest that comes %i minutes after its time says that it is late: %s',
+  async (minutes, isLate) => {
+    const rig = await aDigestRig(given)
+    rig.toMorning(1)
+    rig.clock.aheadMs += minutes * 60_000
+    await rig.flush()
+    expect(rig.oncall.received[0]!.summary!.digest).toMatchObject({ isLate })
+  },
+)
+
+test('a preview says what the digest says then, also of what rules keep back', async () => {
+  const verdicts: Record<string, Verdict> = {
+    'paste/site/1': { act: 'suppress', reason: 'silence', rule: 's1' },
+    'paste/site/2': { act: 'hold', rule: 'night', untilMs: 9 },
+  }
+  const rig = await aDigestRig(given, { gate: (uid) => verdicts[uid] ?? { act: 'send' } })
+  await rig.show(rig.books[0]!, ...uids(5))
+  rig.toMorning(1)
+  const sink = rig.options.sinks.get('oncall') as DigestSink
+  const { about, going } = await previewWindow(rig.options, sink, 'oncall:0')
+  expect(await rig.flush()).toBe(1)
+  const { digest, ...summary } = rig.oncall.received[0]!.summary!
+  const { digest: previewed, ...others } = about.summary
+  expect(others).toEqual(summary)
+  expect({ ...previewed, toMs: 0 }).toEqual({ ...digest, toMs: 0 })
+  expect(digest).toMatchObject({ suppressed: 1, held: 1 })
+  expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
+})
+
+test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, { uid: 'a/b/1' })
+  rig.oncall.next('timeout', 'ok')
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  const later = rig.event({ uid: 'a/b/2' }, { sinks: ['oncall:0'] })
+  const places = { 'oncall:0': later.items[0]!.gathering! }
+  await unsealMessage(book!, ref!, { books: [book!], staleMs: 0, batchWaitMs: undefined, places })
+  await rig.show(book!, { uid: 'a/b/2' })
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  const said = rig.oncall.received.map(({ summary, mayBeRepeat }) => [summary!.total, mayBeRepeat])
+  expect(said).toEqual([
+    [1, false],
+    [2, true],
+  ])
+})
+
+test('of what was to go at once only what was delivered counts as sent already', async () => {
+  const silenced: Verdict = { act: 'suppress', reason: 'silence', rule: 's1' }
+  const rig = await aDigestRig(given, {
+    gate: (uid) => (uid === 'a/b/silenced' ? silenced : { act: 'send' }),
+  })
+  rig.oncall.next('recipient_refused', 'ok')
+  const uidsAtOnce = ['a/b/dead', 'a/b/sent', 'a/b/silenced']
+  await rig.show(rig.books[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
+  const { sinks } = await readAccounting(rig.books[0]!)
+  expect(sinks['oncall']).toMatchObject({ delivered: 1, dead: 1, suppressed: 1 })
+  rig.toMorning(1)
+  await rig.flush()
+  const { digest } = rig.oncall.received.at(-1)!.summary!
+  expect(digest).toMatchObject({ alreadySentTotal: 1, dead: 1, suppressed: 1 })
+  expect(digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/sent'])
+})
+
+test('two accounts share one digest, and each book settles its own', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [one, two] = rig.books
+  await rig.show(one!, ...uids(2))
+  await rig.show(two!, ...uids(3))
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary!.total).toBe(5)
+  expect((await expectConservation(one!)).sinks['oncall']!.delivered).toBe(2)
+  expect((await expectConservation(two!)).sinks['oncall']!.delivered).toBe(3)
+  await rig.show(two!, ...uids(1, 20))
+  rig.toMorning(2)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[1]!.summary!.total).toBe(1)
+})
+
+test('where the timer of the second account is due first, both accounts still share one digest', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [one, two] = rig.books
+  await rig.show(one!, ...uids(2))
+  await rig.show(two!, ...uids(3))
+  rig.toMorning(1)
+  const nowMs = rig.clock.now()
+  const [timer] = await dueTimers(two!, { nowMs, count: 9 })
+  const turn = (await claimTurn(two!, timer!, nowMs))!
+  expect(await digestTurn(rig.options, turn)).toBe(0)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5])
+})
+
+test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
+  const daily = await aDigestRig(given)
+  const { keys, books } = daily
+  daily.toMorning(1)
+  await daily.flush()
+  await daily.show(books[0]!, ...uids(2))
+  const weekday = new Date(daily.clock.now()).getUTCDay()
+  const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
+  const weekly = await aDigestRig(given, { keys, books, digest: { schedule } })
+  weekly.toMorning(2)
+  expect(await weekly.flush()).toBe(0)
+  weekly.toMorning(8)
+  expect(await weekly.flush()).toBe(1)
+  expect(weekly.oncall.received.map(({ summary }) => summary!.total)).toEqual([2])
+})
+
+test('one recipient that is refused repeats nothing for the others', async () => {
+  const rig = await aDigestRig(given, { recipients: 2 })
+  rig.oncall.next('recipient_refused', 'ok')
+  const [book] = rig.books
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(2)
+  const { sinks } = await expectConservation(book!)
+  expect(sinks['oncall']).toMatchObject({ created: 4, delivered: 2, dead: 2 })
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[2]!.summary!.total).toBe(0)
+  expect(rig.oncall.received[2]!.summary!.digest!.dead).toBe(1)
+})
+
+test('windows that were missed come as one late digest', async () => {
+  const rig = await aDigestRig(given)
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(4)
+  rig.clock.aheadMs += 3_600_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 2, digest: { isLate: true } })
+  expect(await rig.flush()).toBe(0)
+  rig.toMorning(5)
+  expect(await rig.flush()).toBe(1)
+})
+
+test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
+  const rig = await aDigestRig(given)
+  Object.assign(rig.oncall, { canAttach: true })
+  await rig.show(rig.books[0]!, ...uids(40))
+  rig.toMorning(1)
+  await rig.flush()
+  const [message] = rig.oncall.received
+  expect(message!.members).toHaveLength(5)
+  expect(message!.attachment!.fileName).toMatch(/^tocsin-digest-\d{4}-\d\d-\d\d\.csv$/)
+  const lines = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
+  expect(lines).toHaveLength(41)
+})
+
+test('of more than it shows the worst are shown, the worst first, as in the file', async () => {
+  const rig = await aDigestRig(given)
+  Object.assign(rig.oncall, { canAttach: true })
+  const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
+  await rig.show(rig.books[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
+  await rig.show(
+    rig.books[0]!,
+    ...Object.entries(severities).map(([name, severity]) => ({ uid: `a/b/${name}`, severity })),
+  )
+  rig.toMorning(1)
+  await rig.flush()
+  const [message] = rig.oncall.received
+  const shown = message!.members.map(({ event }) => event.severity)
+  expect(shown).toEqual(['high', 'medium', 'medium', 'low', 'low'])
+  const [, ...rows] = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
+  expect(rows).toHaveLength(23)
+  expect(rows.slice(0, 4).map((row) => /low|medium|high/.exec(row)?.[0])).toEqual(shown.slice(0, 4))
+})
+
+test('what a mute holds waits for the next digest', async () => {
+  let isMuted = true
+  const rig = await aDigestRig(given, {
+    gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs: 0 } : { act: 'send' }),
+  })
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(1)
+  await rig.flush()
+  expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 0, digest: { held: 2 } })
+  isMuted = false
+  rig.toMorning(2)
+  await rig.flush()
+  expect(rig.oncall.received[1]!.summary!.total).toBe(2)
+})
+
+test('a digest that the sink takes only later is not made twice', async () => {
+  const rig = await aDigestRig(given)
+  rig.oncall.next('unavailable', 'ok')
+  await rig.show(rig.books[0]!, ...uids(2))
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  expect(await rig.flush()).toBe(0)
+  await rig.deliver(ref!)
+  expect(rig.oncall.received.map(({ id }) => id)).toEqual([
+    `b${ref!.split(':')[1]}`,
+    `b${ref!.split(':')[1]}`,
+  ])
+  const { sinks } = await readAccounting(rig.books[0]!)
+  expect(sinks['oncall']!.delivered).toBe(2)
+})
+
+test('operators see how much waits for a digest over all accounts, when it is due, and when the last one went', async () => {
+  const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
+  const { books, keys } = rig
+  const state = () =>
+    readDigestState(
+      { books, redis: given.redis, keys },
+      rig.options.sinks.get('oncall')!,
+      Date.now(),
+    )
+  const dueMs = everyMorning.schedule.next(Date.now())
+  expect(await state()).toEqual({ items: 0, lastSentMs: undefined, nextDueMs: dueMs })
+  await rig.show(books[0]!, ...uids(2))
+  await rig.show(books[1]!, ...uids(1, 10))
+  await noteDigestSent(given.redis, keys, { sink: 'oncall', atMs: 1234.5 })
+  expect(await state()).toEqual({ items: 6, lastSentMs: 1234, nextDueMs: dueMs })
+  rig.toMorning(1)
+  await rig.flush()
+  expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
+})
+
+test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  const id = digestIdOf('oncall:0')
+  const firstMs = everyMorning.schedule.next(Date.now())
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  await rig.flush()
+  await rig.show(book!, ...uids(1, 10))
+  rig.toMorning(2)
+  const nowMs = rig.clock.now()
+  const peeked = await peekTurn(book!, { id, sink: 'oncall', nowMs })
+  const claimed = await claimTurn(book!, peeked.timer, nowMs)
+  const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
+  expect(claimed).toEqual({ ...peeked, ...times })
+  const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
+  const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
+  expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
+  expect(await peekTurn(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
+    book,
+    timer: 'c:nothing:oncall',
+    id: 'nothing',
+    sink: 'oncall',
+    kind: 'digest',
+    about: { destination: '', route: null, labels: {}, feed: null },
+    sequence: 0,
+    dueAtMs: nowMs,
+    claimedUntilMs: 0,
+    openedAtMs: nowMs,
+    fence: { opened: false, seq: 0 },
+  })
+})
+
+test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.books
+  await rig.show(book!, ...uids(2))
+  rig.toMorning(1)
+  let [seals, closes] = [0, 0]
+  let isDisturbed = false
+  around(book!, async (script, run) => {
+    if (script === 'seal-members') seals += 1
+    if (script !== 'close-seal') return run()
+    closes += 1
+    return isDisturbed ? 'again' : run()
+  })
+  expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
+  await rig.show(book!, ...uids(3, 10))
+  rig.toMorning(2)
+  isDisturbed = true
+  expect([await rig.flush(), closes]).toEqual([0, 4])
+  isDisturbed = false
+  rig.clock.aheadMs += 31_000
+  expect(await rig.flush()).toBe(1)
+  rig.toMorning(3)
+  const before = seals
+  expect([await rig.flush(), seals - before]).toEqual([1, 0]) // nobody is in it
+  expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 3, 0])
+})
+
+test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const { books } = rig
+  for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+  rig.oncall.next('timeout')
+  rig.toMorning(1)
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  const options = { books, staleMs: 0, batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(books[0]!, ref!, options)).toBe('open')
+  for (const book of books) {
+    const { items } = (await readRecord(book, book.digests.recordId('a/b/1')))!
+    expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
+    expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
+    await expectConservation(book)
+  }
+})

@@ -1,0 +1,463 @@
+import { describe, expect, test } from 'vitest'
+import { groupTurn } from '../../../src/grouping/group-flush.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import type { Redis } from '../../../src/redis/connection.ts'
+import type { ThreatEvent } from '../../../src/event.ts'
+import { claimRef } from '../../support/attempts.ts'
+import {
+  around,
+  aSlackRig,
+  dieAt,
+  uids,
+  type GatheringRigOptions,
+  type SlackRig,
+} from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+
+const given = redisForTests()
+
+interface Rig extends SlackRig {
+  show(...events: Partial<ThreatEvent>[]): Promise<void>
+}
+
+async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
+  const rig = await aSlackRig(given, options)
+  return {
+    ...rig,
+    async show(...events: Partial<ThreatEvent>[]) {
+      await takeIn(
+        rig.book,
+        events.map((event) => rig.event(event)),
+      )
+    },
+  }
+}
+
+async function redisMs(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+}
+
+describe('a group', () => {
+  test('waits, then leaves as one message that settles every member', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(3))
+    expect(await rig.flush()).toBe(0)
+    expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 3 })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received).toHaveLength(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'group', total: 3 })
+    expect(rig.soc.received[0]!.members.map(({ event }) => event.uid).toSorted()).toEqual(
+      uids(3).map(({ uid }) => uid),
+    )
+    const { sinks } = await expectConservation(rig.book)
+    expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
+  })
+
+  test('that is disturbed each time is left to its timer after three tries, and loses nothing', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    let closes = 0
+    let isDisturbed = true
+    around(rig.book, async (script, run) => {
+      if (script !== 'close-seal') return run()
+      closes += 1
+      return isDisturbed ? 'again' : run()
+    })
+    expect([await rig.flush(), closes]).toEqual([0, 3])
+    isDisturbed = false
+    rig.clock.aheadMs = 42_000
+    expect([await rig.flush(), closes]).toEqual([1, 4])
+    expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
+    await expectConservation(rig.book)
+  })
+
+  test('settles the last of its members as well where one is left over', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(301))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    const { sinks } = await expectConservation(rig.book)
+    expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
+  })
+
+  test('is told of and claimed by the rank of its worst severity', async () => {
+    const rig = await aRig()
+    const told: unknown[] = []
+    rig.options.tell = async (account, work) => void told.push(account, ...work)
+    await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(told).toEqual(['main', { sink: 'soc', rank: 3 }])
+    const [ref] = await given.redis.zrange(rig.book.key('due', 'soc'), '0', '-1')
+    expect(await claimRef(rig.book, ref!, 'r')).toMatchObject({ kind: 'summary', rank: 3 })
+  })
+
+  test('listens for its interval after its message, and a summary of a first poll for half a minute', async () => {
+    const rig = await aRig({ intervalMs: 300_000 })
+    await rig.show({ uid: 'a/b/1' })
+    await takeIn(rig.book, [rig.event({ uid: 'a/b/2' }, { isBacklog: true })])
+    rig.clock.aheadMs = 16_000
+    const beforeMs = rig.clock.now()
+    expect(await rig.flush()).toBe(2)
+    const timers = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+    const waitsMs = timers.filter((_one, at) => at % 2 === 1).map((atMs) => Number(atMs) - beforeMs)
+    expect(waitsMs.map((ms) => Math.floor(ms / 10_000))).toEqual([3, 30])
+  })
+
+  test('of no collection is no message', async () => {
+    expect(await groupTurn((await aRig()).options, [])).toBe(0)
+  })
+
+  test('of one event is that event, as if it had come alone', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(1))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(rig.soc.received[0]!.summary).toBeUndefined()
+    expect(rig.soc.received[0]!.members).toHaveLength(1)
+  })
+
+  test('says what comes later not before its interval is over, and nothing twice', async () => {
+    const rig = await aRig({ intervalMs: 300_000 })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    await rig.show(...uids(2, 10))
+    rig.clock.aheadMs = 200_000
+    expect(await rig.flush()).toBe(0)
+    rig.clock.aheadMs = 320_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([2, 2])
+    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(2)
+  })
+
+  test('does not let a critical event wait for the interval', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    await rig.show(...uids(1, 10), { uid: 'paste/site/worst', severity: 'critical' })
+    rig.clock.aheadMs = 22_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[1]!.members[0]!.event.severity).toBe('critical')
+    expect(rig.soc.received[1]!.summary!.total).toBe(2)
+  })
+
+  test('ends when an interval passes with nothing new, and leaves no key behind', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    const left = (): Promise<string[]> => given.redis.keys(`${rig.book.key()}:*`)
+    expect((await left()).some((name) => name.includes(':gather:'))).toBe(true)
+    rig.clock.aheadMs = 400_000
+    expect(await rig.flush()).toBe(0)
+    const names = await left()
+    expect(names.filter((name) => /:(gather|collect|timers|sealed|batch)/.test(name))).toEqual([])
+  })
+
+  test('keeps groups apart by route and labels', async () => {
+    const rig = await aRig()
+    await takeIn(rig.book, [
+      rig.event({ uid: 'a/b/1' }, { grouping: { labels: { type: 'paste' } } }),
+      rig.event({ uid: 'a/b/2' }, { grouping: { labels: { type: 'leak' } } }),
+      rig.event({ uid: 'a/b/3' }, { grouping: { labels: { type: 'leak' }, route: 'other' } }),
+      rig.event({ uid: 'a/b/4' }, { grouping: { labels: { type: 'leak' } } }),
+    ])
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(3)
+  })
+
+  test('of a thousand is one message that shows the worst and counts the rest', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(1000), { uid: 'paste/site/worst', severity: 'critical' })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const [message] = rig.soc.received
+    expect(message!.summary!.total).toBe(1001)
+    expect(message!.members).toHaveLength(10)
+    expect(message!.members[0]!.event.uid).toBe('paste/site/worst')
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(1001)
+  })
+
+  test('shows the worst first, of those the newest, and says of which route and labels it is', async () => {
+    const rig = await aRig()
+    const grouping = { route: 'night', labels: { type: 'paste' } }
+    for (const [n, severity] of ['low', 'high', 'low', 'high'].entries()) {
+      const event = rig.event({ uid: `a/b/${n}`, severity }, { grouping })
+      await takeIn(rig.book, [event], { requestedAtMs: 1_000 * n + 1 })
+    }
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const [message] = rig.soc.received
+    const shown = message!.members.map(({ event }) => event.uid)
+    expect(shown).toEqual(['a/b/3', 'a/b/1', 'a/b/2', 'a/b/0'])
+    expect(message!.summary).toMatchObject({ kind: 'group', total: 4, ...grouping })
+  })
+
+  test('of a blocked sink is looked at again after a while, not at every pass', async () => {
+    let asked = 0
+    const rig = await aRig({ isBlocked: () => (asked += 1) > 0 })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    for (let pass = 0; pass < 3; pass += 1) expect(await rig.flush()).toBe(0)
+    expect(asked).toBe(1)
+  })
+
+  test.each([
+    [8, 8, 'group'],
+    [9, 1, 'storm'],
+  ])('of %i at once make %i messages: a ninth would be too many', async (groups, made, kind) => {
+    const rig = await aRig()
+    const types = Array.from({ length: groups }, (_, i) => `type${i}`)
+    const inGroup = (type: string, n: number) =>
+      rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
+    await takeIn(
+      rig.book,
+      types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
+    )
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(made)
+    const summary = { kind, total: (2 * groups) / made }
+    expect(rig.soc.received.map((one) => one.summary)).toMatchObject(
+      Array.from({ length: made }, () => summary),
+    )
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(2 * groups)
+  })
+})
+
+test('an event that came back more severe before its message is told once, as it is now', async () => {
+  const rig = await aRig()
+  await rig.show({ uid: 'a/b/1', severity: 'medium' }, { uid: 'a/b/2' })
+  await rig.show({ uid: 'a/b/1', severity: 'critical' })
+  rig.clock.aheadMs = 11_000
+  await rig.flush()
+  const [message] = rig.soc.received
+  expect(message!.summary!.total).toBe(2)
+  expect(message!.members[0]).toMatchObject({
+    event: { severity: 'critical' },
+    raisedFrom: 'medium',
+  })
+  const record = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  expect(record!.items.map(({ state, heldFor }) => [state, heldFor])).toEqual([
+    ['suppressed', 'superseded'],
+    ['delivered', undefined],
+  ])
+  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({
+    created: 3,
+    delivered: 2,
+    suppressed: 1,
+  })
+})
+
+describe('what a feed finds at first', () => {
+  test('is one summary once nothing more comes', async () => {
+    const rig = await aRig()
+    await takeIn(
+      rig.book,
+      uids(5).map((event) => rig.event(event, { isBacklog: true })),
+      { isCaughtUp: false },
+    )
+    rig.clock.aheadMs = 10_000
+    expect(await rig.flush()).toBe(0)
+    rig.clock.aheadMs = 16_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 5 })
+  })
+
+  test('is told after a quarter of an hour, though the reading does not end', async () => {
+    const rig = await aRig()
+    const page = (from: number) =>
+      takeIn(
+        rig.book,
+        uids(2, from).map((event) => rig.event(event, { isBacklog: true })),
+        { isCaughtUp: false },
+      )
+    await page(0)
+    const [name = ''] = await given.redis.keys(rig.book.key('gather', '*'))
+    await given.redis.hset(name, 'opened', Date.now() - 898_000) // as if it had begun then
+    await page(10)
+    rig.clock.aheadMs = 3_000 // less than the wait for the next page
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'backlog', total: 4 })
+  })
+})
+
+test('a critical event of a re-reading is told within seconds, however many more it finds', async () => {
+  const rig = await aRig()
+  const page = (uid: string) =>
+    takeIn(rig.book, [rig.event({ uid, severity: 'critical' }, { isBacklog: true })])
+  const dueMs = async () =>
+    Number((await given.redis.zrange(rig.book.key('timers'), '0', '0', 'WITHSCORES'))[1])
+  await page('a/b/1')
+  const firstMs = await dueMs()
+  await expect.poll(() => redisMs(given.redis)).toBeGreaterThan(firstMs - 15_000)
+  await page('a/b/2')
+  expect(await dueMs()).toBe(firstMs)
+})
+
+describe('what rules keep back', () => {
+  test('is final and named where a silence holds, and never enters the message', async () => {
+    const silence = { act: 'suppress', reason: 'silence', rule: 'c12345678' } as const
+    const rig = await aRig({
+      gate: (uid) => (uid.endsWith('1') ? silence : { act: 'send' }),
+    })
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(rig.soc.received[0]!.summary!.total).toBe(2)
+    const record = await readRecord(rig.book, rig.book.digests.recordId('paste/site/1'))
+    expect(record!.items[0]).toMatchObject({
+      state: 'suppressed',
+      heldFor: 'silence',
+      rule: 'c12345678',
+    })
+    expect(rig.suppressed).toEqual(['soc high silence'])
+    await expectConservation(rig.book)
+  })
+
+  test('is judged by the feed that made it, whichever showed it since', async () => {
+    const seen: string[] = []
+    const rig = await aRig({
+      gate(_uid, { feed, labels }) {
+        seen.push(`${feed} ${labels['team']}`)
+        return { act: 'send' }
+      },
+    })
+    const event = { uid: 'a/b/1' }
+    await takeIn(rig.book, [rig.event(event)], { feed: 'brand', labels: { team: 'brand' } })
+    await takeIn(rig.book, [rig.event(event)], { feed: 'staff', labels: { team: 'staff' } })
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect(seen).toEqual(['brand brand'])
+    const [sent] = rig.soc.received
+    expect(sent!.members[0]).toMatchObject({ feed: 'brand', labels: { team: 'brand' } })
+  })
+
+  test('is held through a mute and comes as one summary when it ends', async () => {
+    let isMuted = true
+    const untilMs = Date.now() + 3_600_000
+    const rig = await aRig({
+      gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs } : { act: 'send' }),
+    })
+    await rig.show(...uids(4))
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(0)
+    const held = await readRecord(rig.book, rig.book.digests.recordId('paste/site/0'))
+    expect(held!.items[0]).toMatchObject({ state: 'held', heldFor: 'mute', rule: 'night' })
+    await expectConservation(rig.book)
+    isMuted = false
+    rig.clock.aheadMs = 3_601_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
+    await expectConservation(rig.book)
+  })
+
+  test('stays collected while nothing can be sent, and comes in one message afterwards', async () => {
+    let isBlocked = true
+    const rig = await aRig({ isBlocked: () => isBlocked })
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(0)
+    await rig.show(...uids(2, 10))
+    isBlocked = false
+    rig.clock.aheadMs = 30_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(4)
+  })
+})
+
+describe('a turn that is disturbed', () => {
+  test('by a crash after sealing is taken up under the same id, and no member is lost', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(500))
+    rig.clock.aheadMs = 11_000
+    dieAt(rig.book, 'close-seal', 1)
+    await expect(rig.seal()).rejects.toThrow('killed')
+    await rig.show(...uids(20, 1000))
+    await expectConservation(rig.book)
+    rig.clock.aheadMs = 30_000
+    expect(await rig.flush()).toBe(0) // the timer is still in the dead replica's hands
+    rig.clock.aheadMs = 42_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(520)
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(520)
+  })
+
+  test('by a crash in the middle of sealing loses no member either', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(700))
+    rig.clock.aheadMs = 11_000
+    dieAt(rig.book, 'seal-members', 2)
+    await expect(rig.seal()).rejects.toThrow('killed')
+    await expectConservation(rig.book)
+    rig.clock.aheadMs = 42_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]!.summary!.total).toBe(700)
+  })
+
+  test('by two replicas at once makes one message', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(50))
+    rig.clock.aheadMs = 11_000
+    const made = await Promise.all([rig.seal(), rig.seal(), rig.seal()])
+    expect(made.flat()).toHaveLength(1)
+    await rig.deliver(made.flat()[0]!)
+    expect(rig.soc.received[0]!.summary!.total).toBe(50)
+    await expectConservation(rig.book)
+  })
+
+  test('after the sink accepted settles the rest without sending again', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(700))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    dieAt(rig.book, 'settle-members', 2)
+    await rig.deliver(ref!) // who settled the rest was killed
+    await expectConservation(rig.book)
+    expect((await readAccounting(rig.book)).sinks['soc']!.delivered).toBeLessThan(700)
+    await rig.deliver(ref!)
+    expect(rig.soc.received).toHaveLength(1)
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(700)
+  })
+})
+
+describe('a message of a group', () => {
+  test('that was refused for now is retried under the same id with the same members', async () => {
+    const rig = await aRig()
+    rig.soc.next('unavailable', 'ok')
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    await rig.deliver(ref!)
+    await rig.show(...uids(2, 10))
+    await rig.deliver(ref!)
+    expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(1)
+    expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3, 3])
+    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(3)
+  })
+
+  test('that is refused for good is a dead letter for each member', async () => {
+    const rig = await aRig()
+    rig.soc.next('invalid')
+    await rig.show(...uids(3))
+    rig.clock.aheadMs = 11_000
+    await rig.flush()
+    expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ dead: 3 })
+  })
+
+  test('whose answer was lost says that it may be a repeat', async () => {
+    const rig = await aRig()
+    rig.soc.next('timeout', 'ok')
+    await rig.show(...uids(2))
+    rig.clock.aheadMs = 11_000
+    const [ref] = await rig.seal()
+    await rig.deliver(ref!)
+    await rig.deliver(ref!)
+    expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+  })
+})

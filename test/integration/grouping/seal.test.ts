@@ -1,0 +1,249 @@
+import { expect, test } from 'vitest'
+import { closeSeal, messageIdOf, sealMembers, unsealMessage } from '../../../src/grouping/freeze.ts'
+import { returnedPlace } from '../../../src/grouping/placement.ts'
+import {
+  claimTurn,
+  dueTimers,
+  membersOf,
+  peekTurn,
+  readFence,
+  timerOf,
+  type Turn,
+} from '../../../src/grouping/timers.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
+import {
+  holdOrphan,
+  listDeadLetters,
+  overdueRefs,
+  replayDeadLetter,
+  returnOrphans,
+} from '../../../src/store/pending-items.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import { beginAttempt } from '../../support/attempts.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
+import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+
+const given = redisForTests()
+
+interface Rig extends SlackRig {
+  show(uid: string, severity?: string): Promise<string>
+}
+
+async function aRig(): Promise<Rig> {
+  const rig = await aSlackRig(given)
+  return {
+    ...rig,
+    async show(uid: string, severity = 'high') {
+      await takeIn(rig.book, [rig.event({ uid, severity })])
+      return `i:${rig.book.digests.recordId(uid)}:0:soc`
+    },
+  }
+}
+
+function going(ref: string) {
+  return { ref, destination: 'soc', verdict: { act: 'send' } as const, order: 0 }
+}
+
+test('an event that waits with others is not sent by itself, whoever asks for it', async () => {
+  const rig = await aRig()
+  const ref = await rig.show('a/b/1')
+  expect(await beginAttempt(rig.book, ref, 'token', 1_000)).toEqual({ status: 'missing' })
+  await rig.deliver(ref)
+  expect(rig.soc.received).toEqual([])
+  expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 1 })
+})
+
+test('a replica that slept through its turn adds nothing to a message that is closed', async () => {
+  const rig = await aRig()
+  await rig.show('a/b/1')
+  rig.clock.aheadMs = 11_000
+  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
+  const slept = (await claimTurn(rig.book, timer!, rig.clock.now()))!
+  rig.clock.aheadMs = 50_000
+  expect(await rig.flush()).toBe(1)
+  const late = await rig.show('a/b/2')
+  const turn = { leadId: slept.id, messageId: messageIdOf(slept), fence: slept.fence }
+  expect(await sealMembers(rig.book, turn, [going(late)])).toBe(false)
+  expect(await membersOf(slept)).toEqual([late])
+  await expectConservation(rig.book)
+})
+
+test('a message is not closed over members that it has not counted', async () => {
+  const rig = await aRig()
+  const refs = [await rig.show('a/b/1'), await rig.show('a/b/2')]
+  rig.clock.aheadMs = 11_000
+  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
+  const turn = (await claimTurn(rig.book, timer!, rig.clock.now()))!
+  const messageId = messageIdOf(turn)
+  await sealMembers(rig.book, { leadId: turn.id, messageId, fence: turn.fence }, refs.map(going))
+  const closing = { messageId, turns: [{ turn, nextMs: undefined }] }
+  expect(await closeSeal(rig.book, { ...closing, members: 1 })).toEqual({ status: 'again' })
+  expect(await closeSeal(rig.book, { ...closing, members: 2 })).toMatchObject({ status: 'closed' })
+})
+
+test('a critical event that comes while its group is being sealed does not wait for the interval', async () => {
+  const rig = await aRig()
+  await rig.show('a/b/1')
+  rig.clock.aheadMs = 11_000
+  const { run } = rig.book
+  Object.assign(rig.book, {
+    run: async (script: string, ...args: (string | number)[]) => {
+      if (script === 'close-seal') {
+        Object.assign(rig.book, { run })
+        await rig.show('a/b/worst', 'critical')
+      }
+      return run(script, ...args)
+    },
+  })
+  expect(await rig.flush()).toBe(1)
+  rig.clock.aheadMs = 60_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received[1]!.members[0]!.event.uid).toBe('a/b/worst')
+})
+
+test('a message says that it may be a repeat when the answer about one of its members was lost', async () => {
+  const rig = await aRig()
+  rig.soc.next('timeout')
+  await takeIn(rig.book, [rig.event({ uid: 'a/b/1' }, { grouping: { waitMs: 0 } })])
+  const ref = `i:${rig.book.digests.recordId('a/b/1')}:0:soc`
+  await rig.deliver(ref)
+  await holdOrphan(rig.book, ref)
+  await rig.show('a/b/2')
+  await holdOrphan(rig.book, `i:${rig.book.digests.recordId('a/b/2')}:0:soc`)
+  const places = { soc: returnedPlace('soc') }
+  expect(await returnOrphans(rig.book, { sink: 'soc', mode: false, places }, 10)).toBe(2)
+  const back = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  expect(back!.items[0]).toMatchObject({ state: 'group', heldFor: undefined })
+  rig.clock.aheadMs = 16_000
+  expect(await rig.flush()).toBe(1)
+  expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 2 })
+  expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
+})
+
+test('members of a message that died after a lost answer say when they are replayed that they may be repeats', async () => {
+  const rig = await aRig()
+  rig.soc.next('timeout', 'recipient_refused')
+  for (const uid of ['a/b/1', 'a/b/2']) await rig.show(uid)
+  rig.clock.aheadMs = 11_000
+  const [ref] = await rig.seal()
+  await rig.deliver(ref!)
+  await rig.deliver(ref!)
+  const { letters } = await listDeadLetters(rig.book, 'soc', { offset: 0, count: 5 })
+  expect(letters).toHaveLength(2)
+  for (const { ref: letter, item } of letters) {
+    expect(item).toMatchObject({ attempts: 2, repeatRisks: 1 })
+    expect(item.history.map(({ reason }) => reason)).toEqual(['timeout', 'recipient_refused'])
+    expect(await replayDeadLetter(rig.book, letter, undefined)).toBe('done')
+    const begun = await beginAttempt(rig.book, letter, 'token', 1_000)
+    expect(begun).toMatchObject({ attempt: 3, mayBeRepeat: true })
+  }
+})
+
+test('what comes without its content any more is judged by the source that its uid names', async () => {
+  const judged: unknown[] = []
+  const rig = await aSlackRig(given, {
+    gate(_uid, { event }) {
+      judged.push(event)
+      return { act: 'suppress', reason: 'silence', rule: 's1' }
+    },
+  })
+  await takeIn(rig.book, [rig.event({ uid: 'leak/forum_x/1', type: 'leak', severity: 'low' })])
+  await rig.book.redis.del(rig.book.key('pay', rig.book.digests.recordId('leak/forum_x/1')))
+  rig.clock.aheadMs = 11_000
+  expect(await rig.flush()).toBe(0)
+  expect(judged).toEqual([
+    aThreatEvent({
+      uid: 'leak/forum_x/1',
+      type: 'leak',
+      source: 'forum_x',
+      severity: 'low',
+      createdAtMs: null,
+      matchedAtMs: null,
+      url: null,
+      identifiers: [],
+      highlights: {},
+    }),
+  ])
+})
+
+test('a message that is being sent is taken apart only once its attempt has died', async () => {
+  const rig = await aRig()
+  const ref = await rig.show('a/b/1')
+  rig.clock.aheadMs = 11_000
+  const [message = ''] = await rig.seal()
+  await beginAttempt(rig.book, message, 'token', 1_000)
+  const options = { books: [rig.book], batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 60_000 })).toBe('busy')
+  expect((await readRecord(rig.book, rig.book.digests.recordId('a/b/1')))?.items).toMatchObject([
+    { state: 'batch' },
+  ])
+  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 0 })).toBe('open')
+  expect(await overdueRefs(rig.book, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
+  await expectConservation(rig.book)
+})
+
+test('a timer under which nothing was ever collected is taken away', async () => {
+  const rig = await aRig()
+  await rig.book.redis.zadd(rig.book.key('timers'), 1, 'c:nothing:soc')
+  expect(await rig.flush()).toBe(0)
+  expect(await rig.book.redis.zcard(rig.book.key('timers'))).toBe(0)
+})
+
+test('a collection into which nothing came yet is looked at as an empty one that would be due now', async () => {
+  const { book } = await aRig()
+  const fence = { opened: false, seq: 0 }
+  expect(await readFence(book, 'none')).toEqual(fence)
+  expect(await timerOf(book, 'none', 'soc')).toBeUndefined()
+  const { book: _book, ...turn } = await peekTurn(book, { id: 'none', sink: 'soc', nowMs: 7 })
+  expect(turn).toEqual({
+    timer: 'c:none:soc',
+    id: 'none',
+    sink: 'soc',
+    kind: 'digest',
+    about: { destination: '', route: null, labels: {}, feed: null },
+    sequence: 0,
+    dueAtMs: 7,
+    claimedUntilMs: 0,
+    openedAtMs: 7,
+    fence,
+    stormId: undefined,
+    fromMs: undefined,
+    note: undefined,
+  })
+})
+
+test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {
+  const { book, ...rig } = await aSlackRig(given)
+  const groups = ['a', 'b', 'c']
+  await takeIn(
+    book,
+    groups.map((type) => rig.event({ uid: `x/y/${type}` }, { grouping: { labels: { type } } })),
+  )
+  const nowMs = rig.clock.now() + 11_000
+  const timers = await dueTimers(book, { nowMs, count: 10 })
+  const turns = await Promise.all(timers.map(async (timer) => claimTurn(book, timer, nowMs)))
+  const [lead, taken, other] = turns.map((turn) => turn!)
+  const seal = async (messageId: string, leadTurn: Turn, members: Turn[]) => {
+    const refs = (await Promise.all(members.map(membersOf))).flat()
+    const sealing = { messageId, leadId: leadTurn.id, fence: leadTurn.fence }
+    expect(await sealMembers(book, sealing, refs.map(going))).toBe(true)
+  }
+  const own = messageIdOf(taken!)
+  await seal(own, taken!, [taken!])
+  const storm = messageIdOf(lead!)
+  await seal(storm, lead!, [lead!, other!])
+  const ending = [lead!, taken!, other!].map((turn) => ({ turn, nextMs: undefined }))
+  const closing = { messageId: storm, members: 2, turns: ending }
+  expect(await closeSeal(book, closing)).toEqual({ status: 'closed', ref: '' })
+  const left = await book.redis.zrange(book.key('timers'), '0', '-1')
+  expect(left).toEqual([taken!.timer])
+  expect(await closeSeal(book, { messageId: own, members: 2, turns: [ending[1]!] })).toEqual({
+    status: 'again',
+  })
+  expect(await closeSeal(book, { messageId: own, members: 1, turns: [ending[1]!] })).toEqual({
+    status: 'closed',
+    ref: '',
+  })
+  expect(await book.redis.zcard(book.key('timers'))).toBe(0)
+})

@@ -1,0 +1,268 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { Writable } from 'node:stream'
+import { afterEach, describe, expect, test } from 'vitest'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import {
+  createHttpServer,
+  HttpError,
+  type HttpServer,
+  type HttpServerOptions,
+} from '../../../src/ops/server.ts'
+import { until } from '../../support/until.ts'
+
+const running: HttpServer[] = []
+
+afterEach(async () => {
+  await Promise.all(running.splice(0).map((server) => server.stop()))
+})
+
+function aServer(overrides: Partial<HttpServerOptions> = {}): HttpServer {
+  const server = createHttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    hosts: [],
+    metrics: createMetrics(),
+    health: () => ({ ok: true, loops: [] }),
+    ready: async () => ({ ok: true, reasons: [] }),
+    logger: createLogger({ level: 'silent' }),
+    ...overrides,
+  })
+  running.push(server)
+  return server
+}
+
+async function started(overrides: Partial<HttpServerOptions> = {}): Promise<string> {
+  return (await aServer(overrides).start()).url
+}
+
+function never<T>(): Promise<T> {
+  return new Promise(() => {})
+}
+
+/** What a raw TCP client reads until the server closes. */
+async function raw(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.end(text)
+  let answer = ''
+  for await (const chunk of socket) answer += String(chunk)
+  return answer
+}
+
+describe('/metrics', () => {
+  test('answers in Prometheus text format', async () => {
+    const metrics = createMetrics()
+    metrics.feedPollsTotal.inc({ feed: 'brand' })
+    const answer = await fetch(`${await started({ metrics })}/metrics`)
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const body = await answer.text()
+    expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1\n')
+    expect(body).toContain('tocsin_redis_up 1\n')
+  })
+})
+
+describe('/healthz', () => {
+  test.each([
+    [true, 200],
+    [false, 503],
+  ])('says ok: %s with status %i, and each loop', async (ok, status) => {
+    const loops = [{ name: 'poller', lastProgressMs: 1_790_000_000_000, ok }]
+    const answer = await fetch(`${await started({ health: () => ({ ok, loops }) })}/healthz`)
+    expect(answer.status).toBe(status)
+    expect(await answer.json()).toEqual({ ok, loops })
+  })
+})
+
+describe('/readyz', () => {
+  test.each([
+    [{ ok: true, reasons: [] }, 200],
+    [{ ok: false, reasons: ['Redis is not reachable'] }, 503],
+  ])('says %j with status %i', async (readiness, status) => {
+    const answer = await fetch(`${await started({ ready: async () => readiness })}/readyz`)
+    expect(answer.status).toBe(status)
+    expect(await answer.json()).toEqual(readiness)
+  })
+
+  test('is not ready within a second when nothing answers', async () => {
+    const url = await started({ ready: never })
+    const began = performance.now()
+    const answer = await fetch(`${url}/readyz`)
+    expect(performance.now() - began).toBeLessThan(1000)
+    expect(answer.status).toBe(503)
+    expect(await answer.json()).toEqual({ ok: false, reasons: ['Redis: no answer within 900 ms'] })
+  })
+
+  test('is not ready when asking fails, and keeps the error to the log', async () => {
+    const ready = (): Promise<never> => Promise.reject(new Error('hunter2 is wrong'))
+    const answer = await fetch(`${await started({ ready })}/readyz`)
+    expect(answer.status).toBe(503)
+    expect(await answer.text()).not.toContain('hunter2')
+  })
+})
+
+describe('every answer', () => {
+  test('/ points to the others in plain text', async () => {
+    const answer = await fetch(await started())
+    expect(answer.headers.get('content-type')).toBe('text/plain; charset=utf-8')
+    const body = await answer.text()
+    for (const path of ['/metrics', '/healthz', '/readyz']) expect(body).toContain(path)
+  })
+
+  test.each(['/nowhere', '/metrics/', '/Metrics', '/..%2fmetrics'])(
+    'GET %s finds nothing, in JSON',
+    async (path) => {
+      const answer = await fetch((await started()) + path)
+      expect(answer.status).toBe(404)
+      expect(await answer.json()).toMatchObject({ error: 'not found' })
+    },
+  )
+
+  test.each(['/', '/metrics', '/healthz', '/readyz', '/nowhere'])(
+    'of %s forbids sniffing and caching, and names no product',
+    async (path) => {
+      const { headers } = await fetch((await started()) + path)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('cache-control')).toBe('no-store')
+      expect(headers.has('server')).toBe(false)
+      expect(headers.has('x-powered-by')).toBe(false)
+    },
+  )
+
+  test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is refused', async (method) => {
+    const url = await started()
+    for (const path of ['/metrics', '/nowhere']) {
+      const answer = await fetch(url + path, { method })
+      expect(answer.status).toBe(405)
+      expect(answer.headers.get('allow')).toBe('GET, HEAD')
+    }
+  })
+
+  test('HEAD answers as GET does, without the body', async () => {
+    const answer = await fetch(`${await started()}/healthz`, { method: 'HEAD' })
+    expect(answer.status).toBe(200)
+    expect(await answer.text()).toBe('')
+  })
+
+  test('a path that cannot be decoded is a bad request that echoes nothing', async () => {
+    const answer = await fetch(`${await started()}/%zz<script>`)
+    expect(answer.status).toBe(400)
+    expect(answer.headers.get('x-content-type-options')).toBe('nosniff')
+    expect(await answer.json()).toEqual({ error: 'bad request' })
+  })
+
+  test('text that is not HTTP is refused', async () => {
+    expect(await raw(await started(), 'HELLO\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+  })
+
+  test('a failure of ours is logged and says nothing of itself', async () => {
+    const lines: string[] = []
+    const destination = new Writable({
+      write(chunk, _encoding, done) {
+        lines.push(String(chunk))
+        done()
+      },
+    })
+    const render = (): Promise<never> => Promise.reject(new Error('registry broken'))
+    const url = await started({ metrics: { render }, logger: createLogger({ destination }) })
+    const answer = await fetch(`${url}/metrics`)
+    expect(answer.status).toBe(500)
+    expect(await answer.json()).toEqual({ error: 'internal error; see the log' })
+    expect(lines.join('')).toContain('registry broken')
+  })
+})
+
+describe('start and stop', () => {
+  test('a port in use is named together with the host and the key to change', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    const { port } = other.address() as AddressInfo
+    const failure = await aServer({ port })
+      .start()
+      .catch((error: unknown) => error)
+    other.close()
+    expect(failure).toBeInstanceOf(HttpError)
+    expect(failure).toMatchObject({ reason: 'port_in_use', code: 'TOCSIN_HTTP' })
+    const { message } = failure as HttpError
+    for (const part of ['127.0.0.1', String(port), 'http.port']) expect(message).toContain(part)
+  })
+
+  test('a host that is not of this machine is named together with the key to change', async () => {
+    const failure = await aServer({ host: '192.0.2.1' })
+      .start()
+      .catch((error: unknown) => error)
+    expect(failure).toMatchObject({ reason: 'bad_host' })
+    expect((failure as HttpError).message).toMatch(/192\.0\.2\.1.*http\.host/)
+  })
+
+  test('stopping does not wait for a client that keeps its connection', async () => {
+    const server = aServer()
+    const { url } = await server.start()
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    await once(socket, 'connect')
+    socket.write('GET /metrics HTTP/1.1\r\n')
+    const closed = new Promise((resolve) => socket.on('error', () => {}).on('close', resolve))
+    await server.stop()
+    await closed
+    await expect(fetch(url)).rejects.toThrow('fetch failed')
+  })
+})
+
+describe('strangers', () => {
+  test.each([
+    '127.0.0.1',
+    '10.1.2.3:9464',
+    '[::1]:9464',
+    'localhost',
+    'tocsin:9464',
+    'Metrics.Example.Net',
+  ])('a request for %s is answered', async (host) => {
+    const url = await started({ hosts: ['metrics.example.net'] })
+    const answer = await raw(
+      url,
+      `GET /healthz HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('a page whose name was made to lead here reads nothing, and the log says how to let a name in', async () => {
+    const lines: string[] = []
+    const destination = new Writable({
+      write(line, _encoding, done) {
+        lines.push(String(line))
+        done()
+      },
+    })
+    const url = await started({ logger: createLogger({ destination }) })
+    for (const path of ['/metrics', '/healthz', '/readyz', '/', '/nothing']) {
+      const answer = await raw(
+        url,
+        `GET ${path} HTTP/1.1\r\nHost: rebound.attacker.example\r\nConnection: close\r\n\r\n`,
+      )
+      expect(answer).toMatch(/^HTTP\/1\.1 421 /)
+      expect(answer).toContain('{"error":"not a name of this server; see http.hosts"}')
+    }
+    const told = lines.filter((line) => line.includes('foreign name'))
+    expect(told).toHaveLength(1)
+    expect(told[0]).toContain('rebound.attacker.example')
+  })
+
+  test('half-sent requests without end hold few connections, and those for seconds only', async () => {
+    const url = await started()
+    const { hostname, port } = new URL(url)
+    const sockets = Array.from({ length: 300 }, () => connect(Number(port), hostname))
+    let closed = 0
+    let late = 0
+    for (const socket of sockets) {
+      socket.on('error', () => {}).on('close', () => (closed += 1))
+      socket.on('data', () => (late += 1)) // 408; one above the cap is closed without a word
+      socket.on('connect', () => socket.write('GET /metrics HTTP/1.1\r\nHost: lo'))
+    }
+    await until('all are closed', () => closed === sockets.length, 25_000)
+    expect(late).toBeGreaterThan(0)
+    expect(late).toBeLessThanOrEqual(64)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+})

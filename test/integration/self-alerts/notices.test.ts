@@ -1,0 +1,390 @@
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { createTold } from '../../../src/self-alerts/self-alerts.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
+
+const tests = redisForTests()
+const minute = 60_000
+
+async function aRig(): Promise<NoticesRig & { book: Book; keys: Keys }> {
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  return { ...aNoticesRig({ book, keys }), book, keys }
+}
+
+/** What was told, without the time in the uid. */
+async function toldOf(rig: NoticesRig): Promise<string[]> {
+  const records = await rig.told()
+  return records.map(({ uid }) => uid.replace('notice/tocsin/', '').replace(/-\d+-/, ' '))
+}
+
+const well = {
+  name: 'siem',
+  circuit: 'closed',
+  disabled: undefined,
+  deadLetters: 0,
+  paused: undefined,
+} as const
+
+const down = { ...well, circuit: 'open' } as const
+
+test('trouble is told once when it has lasted, once when it is over, and both are accounted for', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const look = async (minutes: number): Promise<void> => {
+    rig.clock.atMs += minutes * minute
+    await watch.watchOnce()
+  }
+  rig.snapshot.sinks = [down]
+  await look(0)
+  await look(4)
+  expect(await toldOf(rig)).toEqual([])
+  await look(1)
+  await look(1)
+  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin'])
+  rig.snapshot.sinks = []
+  await look(1)
+  await look(9)
+  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin'])
+  await look(1)
+  await look(60)
+  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'circuit-open-siem end'])
+  expect(rig.queued).toEqual(['soc', 'soc'])
+  await expectConservation(rig.book)
+  expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
+})
+
+test('the notice goes straight to its sink, and the ledger can say why', async () => {
+  const rig = await aRig()
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await rig.replica().watchOnce()
+  const [record] = await rig.told()
+  expect(record).toMatchObject({
+    type: 'notice',
+    severity: 'critical',
+    sightings: [
+      {
+        feed: '_tocsin',
+        decisions: [{ route: 'notices', path: ['notices'], why: ['account-refused-main'] }],
+      },
+    ],
+    items: [{ sink: 'soc', destination: 'soc', routes: ['notices'], state: 'queued' }],
+  })
+})
+
+test('any number of replicas tell it once, also when all look at the same time', async () => {
+  const rig = await aRig()
+  const replicas = Array.from({ length: 5 }, () => rig.replica())
+  const lookAll = (): Promise<unknown> => Promise.all(replicas.map((one) => one.watchOnce()))
+  rig.snapshot.accounts = ['a', 'b', 'c'].map((name) => ({ name, isRefused: true }))
+  await lookAll()
+  await lookAll()
+  rig.snapshot.accounts = []
+  await lookAll()
+  rig.clock.atMs += 10 * minute
+  await lookAll()
+  await lookAll()
+  const expected = ['a', 'b', 'c'].flatMap((name) => [
+    `account-refused-${name} begin`,
+    `account-refused-${name} end`,
+  ])
+  expect(await toldOf(rig)).toEqual(expected)
+  expect(rig.queued).toHaveLength(6)
+})
+
+test.each([
+  ['before it told', false],
+  ['after it told, before it noted that', true],
+])('a replica that dies %s loses no notice and repeats none', async (_when, tellsFirst) => {
+  const rig = await aRig()
+  const dying = rig.replica({
+    async tell(event, way) {
+      if (tellsFirst) await rig.tell(event, way)
+      throw new Error('killed')
+    },
+  })
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await expect(dying.watchOnce()).rejects.toThrow('killed')
+  rig.snapshot.accounts = []
+  await rig.replica().watchOnce()
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
+  rig.clock.atMs += 10 * minute
+  await expect(dying.watchOnce()).rejects.toThrow('killed')
+  await rig.replica().watchOnce()
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin', 'account-refused-main end'])
+  expect(rig.queued).toHaveLength(2)
+})
+
+test('a notice that was decided for a sink which is no more is told through another', async () => {
+  const rig = await aRig()
+  const dying = rig.replica({ tell: () => Promise.reject(new Error('killed')) })
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await expect(dying.watchOnce()).rejects.toThrow('killed')
+  await rig.replica({ ways: ['siem'] }).watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
+})
+
+test('what comes and goes within ten minutes is one trouble', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  for (let i = 0; i < 20; i += 1) {
+    rig.snapshot.accounts = i % 2 === 0 ? [{ name: 'main', isRefused: true }] : []
+    await watch.watchOnce()
+    rig.clock.atMs += 9 * minute
+  }
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
+})
+
+/** Where each notice is or went, and in which state. */
+async function placesOf(rig: NoticesRig): Promise<string[]> {
+  const [names, records] = [await toldOf(rig), await rig.told()]
+  return records.flatMap(({ items }, i) =>
+    items.map(({ destination, state }) => `${names[i]}: ${destination} ${state}`),
+  )
+}
+
+const soc = { ...well, name: 'soc' }
+
+test.each([
+  ['its circuit is open', { ...soc, circuit: 'open' }, 'circuit-open'],
+  [
+    'it is gone',
+    { ...soc, circuit: 'disabled', disabled: { reason: '410', sinceMs: 0 } },
+    'sink-disabled',
+  ],
+  ['it has dead letters', { ...soc, deadLetters: 2 }, 'dead-letters'],
+  ['its digest is overdue', { ...soc, digestDueMs: 0 }, 'digest-overdue'],
+  ['it stays paused', { ...soc, paused: { reason: 'works', sinceMs: 0 } }, 'sink-paused'],
+] as const)(
+  'that of the sink that takes notices %s is told once through another, and so is the end',
+  async (_trouble, troubled, kind) => {
+    const rig = await aRig()
+    const watch = rig.replica()
+    rig.snapshot.sinks = [troubled, down]
+    for (let i = 0; i < 5; i += 1) {
+      if (i === 3) rig.snapshot.sinks = [soc, well]
+      await watch.watchOnce()
+      rig.clock.atMs += 10 * minute
+    }
+    const ofItself = (await placesOf(rig)).filter((place) => place.startsWith(kind))
+    expect(ofItself.filter((place) => place.includes('-soc'))).toEqual(
+      ['begin', 'end'].flatMap((edge) =>
+        ['ann', 'bob'].map((who) => `${kind}-soc ${edge}: oncall:${who} queued`),
+      ),
+    )
+    await expectConservation(rig.book)
+  },
+)
+
+test('of a sink that was down already and is gone now, no end is told while it is gone', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
+    rig.snapshot.sinks = [sink]
+    rig.clock.atMs += 10 * minute
+    await watch.watchOnce()
+  }
+  await look(down)
+  await look(down)
+  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
+  for (let i = 0; i < 3; i += 1) await look({ ...well, circuit: 'disabled', disabled })
+  expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'sink-disabled-siem begin'])
+  for (let i = 0; i < 3; i += 1) await look(well)
+  expect(await toldOf(rig)).toEqual([
+    'circuit-open-siem begin',
+    'circuit-open-siem end',
+    'sink-disabled-siem begin',
+    'sink-disabled-siem end',
+  ])
+})
+
+test('of a sink that is gone at once it is not told as well that its circuit is open', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const disabled = { reason: 'gone', sinceMs: rig.clock.atMs }
+  rig.snapshot.sinks = [{ ...well, circuit: 'disabled', disabled }]
+  for (let i = 0; i < 6; i += 1) {
+    if (i === 3) rig.snapshot.sinks = [well]
+    await watch.watchOnce()
+    rig.clock.atMs += 10 * minute
+  }
+  expect(await toldOf(rig)).toEqual(['sink-disabled-siem begin', 'sink-disabled-siem end'])
+})
+
+test('while its sink takes nothing, other trouble is told through the next that does', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const oncall = { ...well, name: 'oncall', paused: { reason: 'works', sinceMs: rig.clock.atMs } }
+  rig.snapshot.sinks = [{ ...soc, circuit: 'half_open' }, oncall, well]
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
+})
+
+test('a notice that waits for a sink which takes nothing goes to another, and its end follows it', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.sinks = [soc]
+  await watch.watchOnce()
+  rig.snapshot.sinks = [{ ...soc, circuit: 'open' }]
+  rig.clock.atMs += 5 * minute - 1
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(['account-refused-main begin: soc queued'])
+  rig.clock.atMs += 1
+  const moved = [
+    'account-refused-main begin: soc diverted',
+    'account-refused-main begin: oncall:ann queued',
+    'account-refused-main begin: oncall:bob queued',
+  ]
+  await Promise.all([watch.watchOnce(), rig.replica().watchOnce()])
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual(moved)
+
+  rig.snapshot.sinks = [soc]
+  rig.snapshot.accounts = []
+  for (let i = 0; i < 2; i += 1) {
+    await watch.watchOnce()
+    rig.clock.atMs += 10 * minute
+  }
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual([
+    ...moved,
+    'account-refused-main end: oncall:ann queued',
+    'account-refused-main end: oncall:bob queued',
+  ])
+  await expectConservation(rig.book)
+})
+
+test('one that waits in the next place comes back where that is down and the first is well again', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc', 'siem'] })
+  const look = async (...sinks: NoticesRig['snapshot']['sinks']): Promise<void> => {
+    rig.snapshot.sinks = sinks
+    await watch.watchOnce()
+    rig.clock.atMs += 5 * minute
+  }
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await look(soc, well)
+  const closed = { circuit: 'open' } as const
+  const places: string[] = []
+  for (let i = 0; i < 4; i += 1) {
+    await look(i % 2 === 0 ? { ...soc, ...closed } : soc, i % 2 === 0 ? well : down)
+    const refused = (await placesOf(rig)).filter((place) => place.includes('refused'))
+    places.push(refused.filter((place) => place.endsWith('queued')).join())
+  }
+  const at = (sink: string): string => `account-refused-main begin: ${sink} queued`
+  expect(places).toEqual([at('siem'), at('soc'), at('siem'), at('soc')])
+  await expectConservation(rig.book)
+})
+
+test('an end goes to the fallback that got the begin, though notices name another second choice', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc', 'oncall'] })
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await watch.watchOnce()
+  const [begin] = await rig.told()
+  const told = createTold({
+    book: rig.book,
+    destinationsOf: (sink) => [sink],
+    batchWaitMs: () => undefined,
+  })
+  await told.passOn(begin!.uid, { from: 'soc', to: 'lake' })
+  rig.snapshot.accounts = []
+  await watch.watchOnce()
+  rig.clock.atMs += 10 * minute
+  await watch.watchOnce()
+  expect(await placesOf(rig)).toEqual([
+    'account-refused-main begin: soc diverted',
+    'account-refused-main begin: lake queued',
+    'account-refused-main end: lake queued',
+  ])
+})
+
+test('where there is no other sink, its dead letters are told through itself, and that it is down only logged', async () => {
+  const rig = await aRig()
+  const watch = rig.replica({ ways: ['soc'] })
+  const look = async (sink: NoticesRig['snapshot']['sinks'][number]): Promise<void> => {
+    rig.snapshot.sinks = [sink]
+    for (let i = 0; i < 3; i += 1) {
+      await watch.watchOnce()
+      rig.clock.atMs += 10 * minute
+    }
+  }
+  await look({ ...soc, circuit: 'open' })
+  await look(soc)
+  expect(await placesOf(rig)).toEqual([])
+  await look({ ...soc, deadLetters: 1 })
+  expect(await placesOf(rig)).toEqual(['dead-letters-soc begin: soc queued'])
+})
+
+test('the feeds of a refused account are not told one by one', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const stalled = {
+    name: 'brand',
+    account: 'main',
+    lagObjectiveMs: 5 * minute,
+    isPaused: false,
+    lastSuccessMs: rig.clock.atMs,
+    lastCaughtUpMs: rig.clock.atMs,
+  }
+  rig.snapshot.feeds = [stalled]
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  for (let i = 0; i < 4; i += 1) {
+    rig.clock.atMs += 10 * minute
+    await watch.watchOnce()
+  }
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
+  rig.snapshot.accounts = []
+  await watch.watchOnce()
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin'])
+  for (let i = 0; i < 2; i += 1) {
+    rig.clock.atMs += 10 * minute
+    await watch.watchOnce()
+  }
+  expect(await toldOf(rig)).toEqual([
+    'account-refused-main begin',
+    'account-refused-main end',
+    'feed-stalled-brand begin',
+  ])
+})
+
+test('only a replica of the active configuration watches', async () => {
+  const rig = await aRig()
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await rig.replica({ isActive: () => false }).watchOnce()
+  expect(await toldOf(rig)).toEqual([])
+  expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
+})
+
+test('a replica that was slow does not undo what others noted meanwhile', async () => {
+  const rig = await aRig()
+  const quick = rig.replica()
+  const refused = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = refused
+  await quick.watchOnce()
+  rig.snapshot.accounts = []
+  await quick.watchOnce()
+  rig.clock.atMs += 10 * minute
+  const slow = rig.replica({
+    async tell(event, way) {
+      await quick.watchOnce()
+      rig.snapshot.accounts = refused
+      rig.clock.atMs += minute
+      await quick.watchOnce()
+      await rig.tell(event, way)
+    },
+  })
+  await slow.watchOnce()
+  rig.clock.atMs += minute
+  await quick.watchOnce()
+  expect(await toldOf(rig)).toEqual([
+    'account-refused-main begin',
+    'account-refused-main end',
+    'account-refused-main begin',
+  ])
+  expect(await tests.redis.hlen(rig.keys.shared('notices'))).toBe(1)
+})

@@ -1,0 +1,315 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { ownFeed } from '../../../src/event.ts'
+import { settleMembers, unsealMessage } from '../../../src/grouping/freeze.ts'
+import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { openBook } from '../../../src/store/account-ledger.ts'
+import {
+  countPending,
+  likeness,
+  noteConfigured,
+  noteDiscarding,
+  noteFacts,
+  openLeftBooks,
+  readAccounts,
+  readHoldings,
+  removeLedger,
+} from '../../../src/store/accounts.ts'
+import { firstDueMs } from '../../../src/store/pending-items.ts'
+import { isLookDone, lookOnce } from '../../../src/store/record-index.ts'
+import { noteQuota } from '../../../src/upstream/rate-limits.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
+import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { startCluster } from '../../support/redis-cluster.ts'
+
+const tests = redisForTests()
+const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
+const noWait = (): Promise<void> => Promise.resolve()
+
+async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
+  return (await readAccounts(place)).map(({ name }) => name)
+}
+
+/** Books as a version left them that registered none. */
+async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
+  for (const account of accounts) await openBook({ ...place, account, config: ledgerConfig })
+  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'))
+}
+
+test('an account stays registered when it leaves, and its book opens with what it took in', async () => {
+  const keys = tests.keys()
+  const place = { redis: tests.redis, keys }
+  const book = await tests.book({ keys, account: 'umbrella' })
+  await tests.book({ keys, account: 'main' })
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
+  const facts = { baseUrl: 'https://api.example.com', feeds: ['brand'] }
+  await noteFacts(place, new Map([['main', facts]]))
+  const beforeMs = Date.now()
+  await noteConfigured(place, ['main'])
+  const afterMs = Date.now()
+  const entries = await readAccounts(place)
+  expect(entries).toMatchObject([
+    { name: 'main', facts },
+    { name: 'umbrella', configuredMs: undefined, discarding: undefined },
+  ])
+  expect(entries[0]!.configuredMs).toBeGreaterThanOrEqual(beforeMs)
+  expect(entries[0]!.configuredMs).toBeLessThanOrEqual(afterMs)
+  const [left, ...others] = await openLeftBooks({ ...place, config: ledgerConfig }, ['main'])
+  expect([left!.account, others]).toEqual(['umbrella', []])
+  const since = Number(await tests.redis.hget(keys.shared('accounts'), 'main|since'))
+  expect(Math.abs(Date.now() - since)).toBeLessThan(60_000)
+  expect(await readHoldings(left!)).toEqual({
+    pending: { queued: 2 },
+    pendingTotal: 2,
+    deadLetters: 0,
+    quarantined: 0,
+    feeds: ['brand'],
+  })
+})
+
+test('accounts that left before there was a registry are found among foreign keys, in steps, once', async () => {
+  const keys = tests.keys()
+  const place = { redis: tests.redis, keys }
+  await oldBooks(place, ['main', 'umbrella', 'a-b_9'])
+  await tests.book({ keys: createKeys('other'), account: 'stranger' })
+  const foreign = Array.from({ length: 6_000 }, (_, i) => [`foreign:${i}:mark-key`, 'x'])
+  await tests.redis.mset(foreign.flat())
+  onTestFinished(() => void tests.redis.unlink(...foreign.map(([name = '']) => name)))
+  for (const nobodys of ['No Name', 'x:nested']) {
+    await tests.redis.set(keys.account(nobodys, 'mark-key'), 'x')
+  }
+  const beforeMs = Date.now()
+
+  let steps = 0
+  const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
+  expect(await lookOnce(place, some)).toBe(false)
+  const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
+  expect(await lookOnce(place, rest)).toBe(true)
+  expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
+  for (const { sinceMs } of await readAccounts(place)) {
+    expect(sinceMs).toBeGreaterThanOrEqual(beforeMs)
+    expect(sinceMs).toBeLessThanOrEqual(Date.now())
+  }
+  expect(steps).toBeGreaterThan(4)
+  expect(steps).toBeLessThan(9) // what was looked through is not looked through again
+
+  const before = steps
+  expect(await lookOnce(place, rest)).toBe(true)
+  expect(steps).toBe(before)
+})
+
+test('a look goes on from the beginning where Redis was restarted: its cursor means nothing there', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run end')
+  expect(await lookOnce(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual(['umbrella'])
+})
+
+test('a look that was made to its end is never made again, also after a restart of Redis', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  expect(await isLookDone(place)).toBe(false)
+  expect(await lookOnce(place, always)).toBe(true)
+  expect(await isLookDone(place)).toBe(true)
+  await place.redis.del(place.keys.shared('accounts'))
+  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run 0')
+  expect(await lookOnce(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual([])
+})
+
+test('a look ends where another process took it over meanwhile', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await oldBooks(place, ['umbrella'])
+  await place.redis.eval(`for i = 1, 3000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
+  const names = Array.from({ length: 3_000 }, (_none, n) => `foreign:${n + 1}`)
+  onTestFinished(() => void place.redis.unlink(...names))
+  const lease = place.keys.shared('accounts-looking')
+  const mayGoOn = async (): Promise<boolean> =>
+    (await place.redis.set(lease, 'somebody else')) === 'OK'
+  expect(await lookOnce(place, { holder: 'test', mayGoOn })).toBe(false)
+  expect(await isLookDone(place)).toBe(false)
+  expect(await place.redis.get(lease)).toBe('somebody else')
+})
+
+test('one process looks at a time', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
+  expect(await lookOnce(place, always)).toBe(false)
+})
+
+test('in a Cluster the look goes over every master, and a removal takes its own keys only', async () => {
+  const cluster = await startCluster()
+  onTestFinished(() => cluster.stop())
+  const redis = connectRedis(cluster.config, silent)
+  onTestFinished(() => redis.disconnect())
+  const place = { redis, keys: createKeys('tocsin') }
+  const accounts = ['acme', 'globex', 'hooli', 'initech', 'main', 'umbrella']
+  await oldBooks(place, accounts)
+  expect(await lookOnce(place, always)).toBe(true)
+  expect(await namesIn(place)).toEqual(accounts)
+  await noteDiscarding(place, 'hooli', 'ann')
+  expect(await removeLedger(place, 'hooli', noWait)).toBe(true)
+  const others = accounts.filter((name) => name !== 'hooli')
+  expect(await namesIn(place)).toEqual(others)
+  const books = await openLeftBooks({ ...place, config: ledgerConfig }, [])
+  expect(books.map(({ account }) => account)).toEqual(others)
+}, 60_000)
+
+test('a removal stops when the account is configured again, and keeps what is left', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  await noteDiscarding(place, 'umbrella', 'ann')
+  expect(await openLeftBooks({ ...place, config: ledgerConfig }, [])).toEqual([])
+  await noteConfigured(place, ['umbrella'])
+  expect(await removeLedger(place, 'umbrella', noWait)).toBe(false)
+  expect((await readHoldings(book)).pendingTotal).toBe(1)
+})
+
+test.each(['before', 'during'])(
+  'a removal does not take the digest key of an account that is back %s its last pass',
+  async (when) => {
+    const place = { redis: tests.redis, keys: tests.keys() }
+    const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+    await noteDiscarding(place, 'umbrella', 'ann')
+    let looksAtTheKeyAlone = 0
+    const backAtTheEnd = async (): Promise<void> => {
+      const names = await place.redis.keys(`${book.key()}*`)
+      looksAtTheKeyAlone += names.length === 1 ? 1 : 0
+      if (looksAtTheKeyAlone === (when === 'before' ? 1 : 2)) {
+        await noteConfigured(place, ['umbrella'])
+      }
+    }
+    expect(await removeLedger(place, 'umbrella', backAtTheEnd)).toBe(false)
+    expect(await place.redis.exists(book.key('mark-key'))).toBe(1)
+  },
+)
+
+test('a removal goes on until nothing is left, though keys were written behind it, and forgets the quota', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  await noteQuota(place.redis, place.keys, 'umbrella', { remaining: 7, atMs: 1 })
+  await noteDiscarding(place, 'umbrella', 'ann')
+  let passes = 0
+  const write = async (): Promise<void> => {
+    if ((passes += 1) <= 2) await place.redis.set(book.key('feed', 'late'), 1)
+  }
+  expect(await removeLedger(place, 'umbrella', write)).toBe(true)
+  expect(await place.redis.keys(`${book.key()}*`)).toEqual([])
+  expect(await place.redis.exists(place.keys.shared('quota', 'umbrella'))).toBe(0)
+})
+
+test('a message of several accounts waits for the one whose ledger is closed, and not for one that is discarded', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const lead = await tests.book({ keys: place.keys })
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
+  const settle = (): Promise<void> =>
+    settleMembers(lead, 'b:m1:soc', { o: 'delivered', n: 1, about }, (account) =>
+      account === 'main' ? lead : undefined,
+    )
+  await lead.redis.set(lead.key('batch', 'm1'), '{}')
+  await lead.redis.zadd(lead.key('due', 'soc'), 1, 'b:m1:soc')
+  await settle()
+  expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(1)
+  const inAnHour = Date.now() + 3_600_000
+  expect(Math.abs((await firstDueMs(lead, 'soc'))! - inAnHour)).toBeLessThan(60_000)
+  await noteDiscarding(place, 'umbrella', 'ann')
+  await removeLedger(place, 'umbrella', noWait)
+  await settle()
+  expect(await lead.redis.exists(lead.key('batch', 'm1'))).toBe(0)
+  expect(await firstDueMs(lead, 'soc')).toBeUndefined()
+})
+
+test('a message that is undone waits for the account whose ledger is closed, and not for one that is discarded', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  const lead = await tests.book({ keys: place.keys })
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
+  const name = lead.key('batch', 'm1')
+  await lead.redis.set(name, JSON.stringify({ kind: 'group', n: 0, st: 'queued', about }))
+  await lead.redis.zadd(lead.key('due', 'soc'), 1, 'b:m1:soc')
+  const options = { books: [lead], staleMs: 0, batchWaitMs: undefined, places: {} }
+  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  expect(await lead.redis.exists(name)).toBe(1)
+  const inAnHour = Date.now() + 3_600_000
+  expect(Math.abs((await firstDueMs(lead, 'soc'))! - inAnHour)).toBeLessThan(60_000)
+  await noteDiscarding(place, 'umbrella', 'ann')
+  await removeLedger(place, 'umbrella', noWait)
+  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  expect(await lead.redis.exists(name)).toBe(0)
+  expect(await firstDueMs(lead, 'soc')).toBeUndefined()
+})
+
+const baseUrl = 'https://api.example.com'
+
+test.each([
+  ['the same key', { baseUrl, key: 'k', feeds: ['x'] }, 'it has the same API key'],
+  [
+    'feeds of the same names',
+    { baseUrl, key: 'z', feeds: ['brand', 'people'] },
+    'it has the same feeds: brand, people',
+  ],
+  ['other feeds', { baseUrl, key: 'z', feeds: ['staff'] }, undefined],
+  [
+    'the same feeds at another address',
+    { baseUrl: 'https://eu.example.com', feeds: ['brand'] },
+    undefined,
+  ],
+])('a new account with %s is told from one that was renamed', (_case, fresh, expected) => {
+  const facts = { baseUrl, key: 'k', feeds: ['brand', 'people'] }
+  expect(likeness(fresh, { facts, feeds: [] })).toBe(expected)
+})
+
+test('accounts whose keys could not be read are told apart by their feeds', () => {
+  const facts = { baseUrl, feeds: ['brand'] }
+  expect(likeness({ baseUrl, feeds: ['staff'] }, { facts, feeds: ['people'] })).toBeUndefined()
+  const fresh = { baseUrl, feeds: ['brand', 'people', 'staff'] }
+  expect(likeness(fresh, { facts, feeds: ['people'] })).toBe('it has the same feeds: brand, people')
+})
+
+test('of an account that left before there was a registry the feeds tell', () => {
+  const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
+  expect(likeness(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
+    'it has the same feed: brand',
+  )
+})
+
+test('what Tocsin tells of itself is no feed of the account that holds it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
+  await takeIn(book, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
+  expect((await readHoldings(book)).feeds).toEqual(['brand'])
+})
+
+test('an account says that its ledger is being removed while it is, so that one broken off is seen', async () => {
+  const place = { redis: tests.redis, keys: tests.keys() }
+  await tests.book({ keys: place.keys, account: 'umbrella' })
+  await noteDiscarding(place, 'umbrella', 'ann')
+  const seen: unknown[] = []
+  const look = async (): Promise<void> => void seen.push((await readAccounts(place))[0]?.discarding)
+  expect(await removeLedger(place, 'umbrella', look)).toBe(true)
+  expect(seen[0]).toMatchObject({ by: 'ann', isRemoving: true })
+})
+
+test('what an account holds is summed over its sinks, and names no state in which nothing is', async () => {
+  const book = await tests.book()
+  const malformed = ['1', '2'].map((raw) => ({ uid: null, problem: 'x: y', raw }))
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem', 'lake'])], { malformed })
+  const recordId = book.digests.recordId('a/b/1')
+  for (const [n, sink] of ['soc', 'siem', 'lake'].entries()) {
+    const attempt = { ref: `i:${recordId}:${n}:${sink}`, token: 't', replica: 'r1' }
+    await beginAttempt(book, attempt.ref, 't', 30_000)
+    const outcome = sink === 'lake' ? 'dead' : 'retry'
+    await settleAttempt(book, attempt, { outcome, inMs: 0 })
+  }
+  expect(await readHoldings(book)).toEqual({
+    pending: { retrying: 2 },
+    pendingTotal: 2,
+    deadLetters: 1,
+    quarantined: 2,
+    feeds: ['brand'],
+  })
+  expect(await countPending(book)).toBe(2)
+})

@@ -1,0 +1,158 @@
+/** Letters as operators page through them, and what replaying or discarding one leaves. */
+import { expect, test } from 'vitest'
+import {
+  discardDeadLetter,
+  findDeadLetter,
+  listDeadLetters,
+  replayDeadLetter,
+} from '../../../src/store/pending-items.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { readRecord, type Item } from '../../../src/store/records.ts'
+import {
+  beginAttempt,
+  claimRef,
+  sealBatch,
+  settleAttempt,
+  type Outcome,
+} from '../../support/attempts.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+function refOf(book: Book, n: number): string {
+  return `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+}
+
+async function itemOf(book: Book, n: number): Promise<Item> {
+  return (await readRecord(book, book.digests.recordId(`a/b/${n}`)))!.items[0]!
+}
+
+/** So many letters, the n-th of which died n minutes ago. */
+async function aBookWithLetters(count: number): Promise<Book> {
+  const book = await tests.book()
+  await takeIn(
+    book,
+    Array.from({ length: count }, (_none, n) => routed({ uid: `a/b/${n}` })),
+  )
+  for (let n = 0; n < count; n += 1) await die(book, n)
+  return book
+}
+
+async function die(book: Book, n: number): Promise<void> {
+  const ref = refOf(book, n)
+  await beginAttempt(book, ref, `t${n}`, 30_000)
+  await settleAttempt(book, { ref, token: `t${n}`, replica: 'r' }, { outcome: 'dead' })
+  await tests.redis.zadd(book.key('dead', 'soc'), Date.now() - n * 60_000, ref)
+}
+
+test('letters come in pages, the newest first, and those without a record are left out', async () => {
+  const book = await aBookWithLetters(5)
+  const uids = async (offset: number, count: number) => {
+    const { total, letters } = await listDeadLetters(book, 'soc', { offset, count })
+    return [total, letters.map(({ record }) => record.uid)]
+  }
+  expect(await uids(0, 2)).toEqual([5, ['a/b/0', 'a/b/1']])
+  expect(await uids(2, 2)).toEqual([5, ['a/b/2', 'a/b/3']])
+  expect(await uids(4, 2)).toEqual([5, ['a/b/4']])
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
+  const { letters } = await listDeadLetters(book, 'soc', { offset: 1, count: 2 })
+  const { endedAtMs: diedAtMs } = await itemOf(book, 2)
+  expect(letters).toMatchObject([
+    {
+      id: `main.${book.digests.recordId('a/b/2')}.0`,
+      ref: refOf(book, 2),
+      diedAtMs,
+    },
+  ])
+})
+
+test('a letter is found by its id, and nothing else is', async () => {
+  const book = await aBookWithLetters(1)
+  await takeIn(book, [routed({ uid: 'a/b/9' })])
+  const idOf = (n: number, index: number): string => `${book.digests.recordId(`a/b/${n}`)}.${index}`
+  const { endedAtMs } = await itemOf(book, 0)
+  expect(await findDeadLetter(book, idOf(0, 0))).toMatchObject({
+    id: `main.${idOf(0, 0)}`,
+    ref: refOf(book, 0),
+    diedAtMs: endedAtMs,
+  })
+  for (const id of [idOf(0, 1), idOf(9, 0), idOf(8, 0), '', 'no id']) {
+    expect(await findDeadLetter(book, id)).toBeUndefined()
+  }
+})
+
+test('a letter is kept as long as its story, also once it is discarded', async () => {
+  const book = await aBookWithLetters(1)
+  const recordId = book.digests.recordId('a/b/0')
+  const [record, payload] = [book.key('rec', recordId), book.key('pay', recordId)]
+  for (const name of [record, payload]) await tests.redis.persist(name)
+  expect(await discardDeadLetter(book, refOf(book, 0))).toBe('done')
+  expect((await itemOf(book, 0)).state).toBe('discarded')
+  const { story, payload: contentMs } = book.retention
+  expect(story - (await tests.redis.pttl(record))).toBeLessThan(60_000)
+  expect(contentMs - (await tests.redis.pttl(payload))).toBeLessThan(60_000)
+  expect(await tests.redis.pttl(payload)).toBeLessThanOrEqual(contentMs)
+})
+
+test('what is replayed begins anew, as often as it is, in its batch or alone', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/0' })], { batchWaitMs: 60_000 })
+  const batch = (await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(book, 0)]))!
+  await beginAttempt(book, batch, 't', 30_000)
+  await settleAttempt(book, { ref: batch, token: 't', replica: 'r' }, { outcome: 'dead' })
+  const before = await itemOf(book, 0)
+  const name = book.key('rec', book.digests.recordId('a/b/0'))
+  const stored = JSON.parse((await tests.redis.get(name))!) as { i: { c: number }[] }
+  stored.i[0]!.c -= 3_600_000 // as if it had been made an hour ago
+  await tests.redis.set(name, JSON.stringify(stored))
+  expect(await replayDeadLetter(book, refOf(book, 0), 60_000)).toBe('collect')
+  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 1, sealedIn: undefined })
+  expect((await itemOf(book, 0)).createdAtMs).toBeGreaterThanOrEqual(before.createdAtMs)
+  expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual(['c:soc'])
+  expect(await tests.redis.pttl(name)).toBe(-1)
+
+  const again = (await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(book, 0)]))!
+  await beginAttempt(book, again, 't', 30_000)
+  await settleAttempt(book, { ref: again, token: 't', replica: 'r' }, { outcome: 'dead' })
+  expect(await replayDeadLetter(book, refOf(book, 0), undefined)).toBe('done')
+  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 2 })
+  expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual([refOf(book, 0)])
+  await expectConservation(book)
+})
+
+test('what is replayed has all its tries again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/0' })])
+  const ref = refOf(book, 0)
+  const settle = async (outcome: Outcome): Promise<void> => {
+    await beginAttempt(book, ref, 't', 30_000)
+    await settleAttempt(book, { ref, token: 't', replica: 'r' }, outcome)
+  }
+  for (let n = 0; n < 2; n += 1) {
+    await settle({ outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' })
+  }
+  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 2 })
+  await settle({ outcome: 'dead' })
+  await replayDeadLetter(book, ref, undefined)
+  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 0 })
+})
+
+test('what is no letter leaves the list of letters, and nothing else happens to it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/0' })])
+  const before = await itemOf(book, 0)
+  for (const change of [
+    (ref: string) => replayDeadLetter(book, ref, undefined),
+    (ref: string) => discardDeadLetter(book, ref),
+  ]) {
+    const gone = `i:${book.digests.recordId('a/b/7')}:0:soc`
+    await tests.redis.zadd(book.key('dead', 'soc'), Date.now(), refOf(book, 0), Date.now(), gone)
+    const page = { offset: 0, count: 9 }
+    expect((await listDeadLetters(book, 'soc', page)).letters).toEqual([])
+    expect([await change(refOf(book, 0)), await change(gone)]).toEqual(['not_dead', 'not_dead'])
+    expect(await tests.redis.exists(book.key('dead', 'soc'))).toBe(0)
+  }
+  expect(await itemOf(book, 0)).toEqual(before)
+  await expectConservation(book)
+})

@@ -1,0 +1,155 @@
+/** What the ledger keeps of a feed: its floor, its fences, its walks and its times. */
+import { expect, test } from 'vitest'
+import { countQuarantined, openFeed, peekFeed, rewindFeed } from '../../../src/store/feed-state.ts'
+import type { Page } from '../../../src/store/intake.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const dayMs = 86_400_000
+
+test('half a page that cannot be read makes its feed unreadable, until a page reads better', async () => {
+  const book = await tests.book()
+  const bad = (n: number) => ({
+    uid: null,
+    problem: 'metadata.uid: there is none',
+    raw: `{"n":${n}}`,
+  })
+  const events = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }), routed({ uid: 'a/b/3' })]
+  const unreadable = async () => (await openFeed(book, 'brand', 0)).unreadable
+  await takeIn(book, events, { malformed: [bad(1), bad(2)] })
+  expect(await unreadable()).toBeUndefined()
+  await takeIn(book, events.slice(0, 2), { malformed: [bad(1), bad(3)] }) // known ones count, too
+  const first = await unreadable()
+  expect(first).toMatchObject({ shown: 4, unread: 2, problem: 'metadata.uid: there is none' })
+  await takeIn(book, [])
+  expect(await unreadable()).toEqual(first)
+  await takeIn(book, [], { malformed: [bad(4)] })
+  expect(await unreadable()).toMatchObject({ sinceMs: first?.sinceMs, shown: 1, unread: 1 })
+  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 4, fresh: 4 } })
+  expect(await countQuarantined(book, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
+  await takeIn(book, events)
+  expect(await unreadable()).toBeUndefined()
+  // a rescan of a quiet hour shows the odd one alone, again and again: nobody is woken for each
+  await takeIn(book, [], { malformed: [bad(4)] })
+  expect(await unreadable()).toBeUndefined()
+})
+
+test('a page that was fetched before its feed was rewound is stale', async () => {
+  const book = await tests.book()
+  await takeIn(book, [])
+  const { sequence } = await openFeed(book, 'brand', dayMs)
+  await rewindFeed(book, 'brand', 5_000.5)
+  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({ status: 'stale' })
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ floorMs: 5_000, isRewound: true })
+})
+
+test.each([true, undefined])(
+  'of a rescan that was read to its end is kept what it read, and whether of a snapshot only: %s',
+  async (isSnapshot) => {
+    const book = await tests.book()
+    const walk = { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 7 }
+    await takeIn(book, [], {
+      walk: { ...walk, span: { fromMs: 1, toMs: 5 } },
+      rescan: {
+        place: 'sweep',
+        lateBeforeMs: undefined,
+        isSnapshot: isSnapshot === true,
+        fieldsAtEnd: [['per_week', '12']],
+      },
+      sequence: 0,
+      requestedAtMs: 9,
+    } as Partial<Page>)
+    const { sweep, rescans, walk: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
+    const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
+    expect(sweep).toMatchObject({ sequence: 1, isDone: true, lastCompletedMs: 9 })
+    expect(sweep.lastEnded).toEqual(lastEnded)
+    expect(rescans.perWeek).toBe(12)
+    expect([tail, lastSuccessMs]).toEqual([undefined, undefined])
+  },
+)
+
+test('the floor is fixed by the first poll and stays, and so is when that was', async () => {
+  const book = await tests.book()
+  const first = await openFeed(book, 'brand', 60_000)
+  const second = await openFeed(book, 'brand', 999_000)
+  expect(first.nowMs - first.floorMs).toBe(60_000)
+  expect(second.floorMs).toBe(first.floorMs)
+  expect(first.rescans.firstPollMs).toBe(first.nowMs)
+  expect(second.rescans.firstPollMs).toBe(first.nowMs)
+})
+
+test('what a page says of a feed is kept: cursor, last success, end of the feed, newest event', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 5_000 })], {
+    isCaughtUp: false,
+    isBackfilling: true,
+  })
+  const midway = await openFeed(book, 'brand', 0)
+  expect(midway).toMatchObject({
+    sequence: 1,
+    newestMs: 5_000,
+    lastCaughtUpMs: undefined,
+    isBackfilling: true,
+  })
+  expect(midway.walk?.cursor).toBe('c')
+  expect(midway.isEnded).toBe(false)
+  await takeIn(book, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })], { requestedAtMs: 6_000.5 })
+  const ended = await openFeed(book, 'brand', 0)
+  const scan = { sequence: 0, generation: 0, isDone: false }
+  expect(ended).toEqual({
+    nowMs: expect.any(Number),
+    sequence: 2,
+    generation: 1,
+    floorMs: midway.floorMs,
+    walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
+    isRewound: false,
+    newestMs: 5_000,
+    lastSuccessMs: 6_000,
+    lastCaughtUpMs: 6_000,
+    isBackfilling: false,
+    isEnded: true,
+    repairSequence: 0,
+    sweep: scan,
+    recent: scan,
+    long: scan,
+    rescans: { rungMs: [], firstPollMs: midway.rescans.firstPollMs },
+    lateness: {},
+    hasQuarantine: false,
+  })
+  expect(await peekFeed(book, 'brand', ended.nowMs)).toEqual(ended)
+  expect(await peekFeed(book, 'never polled', 0)).toBeUndefined()
+})
+
+test('events that a rescan finds late are counted by how old they were', async () => {
+  const book = await tests.book()
+  const requestedAtMs = 10_000_000_000
+  const agesMs = [60_000, 60_001, 600_001, 3_600_001, 86_400_001, 604_800_001]
+  const accepted = await takeIn(
+    book,
+    [...agesMs, 1].map((ageMs, n) =>
+      routed({ uid: `a/b/${n}`, createdAtMs: requestedAtMs - ageMs }),
+    ),
+    {
+      requestedAtMs,
+      rescan: {
+        place: 'recent',
+        isSnapshot: false,
+        fieldsAtEnd: [],
+        lateBeforeMs: requestedAtMs - 1,
+      },
+      sequence: 0,
+    },
+  )
+  expect(accepted).toMatchObject({ counts: { new: 7, late: 6 } })
+  const { lateness, newestMs, lastCaughtUpMs, recent } = await openFeed(book, 'brand', 0)
+  expect(lateness).toEqual({ '1m': 1, '10m': 1, '1h': 1, '1d': 1, '7d': 1, more: 1 })
+  expect([newestMs, lastCaughtUpMs]).toEqual([undefined, undefined])
+  expect(recent).toMatchObject({ isDone: true, lastCompletedMs: requestedAtMs })
+})
+
+test('an event dated in the future does not carry the newest time past now', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
+  const state = await openFeed(book, 'brand', 0)
+  expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
+})

@@ -1,0 +1,569 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { lookUp } from '../../../src/audit/audit-feed.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import {
+  countQuarantined,
+  findQuarantined,
+  listQuarantined,
+  openFeed,
+  rewindFeed,
+} from '../../../src/store/feed-state.ts'
+import type { RoutedEvent } from '../../../src/store/intake.ts'
+import type { Gathering } from '../../../src/store/pending-items.ts'
+import { readPayload, readRecord } from '../../../src/store/records.ts'
+import { areInhibited } from '../../../src/store/silences.ts'
+import {
+  expectConservation,
+  pastThisMillisecond,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const dayMs = 86_400_000
+
+test('a page is taken in once: its repeat makes duplicates and no items', async () => {
+  const book = await tests.book()
+  const page = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['soc', 'siem'])]
+  const first = await takeIn(book, page)
+  const second = await takeIn(book, page)
+  expect(first).toMatchObject({ counts: { fetched: 2, new: 2, duplicate: 0 } })
+  expect(first.status === 'committed' && first.made).toHaveLength(3)
+  expect(first.status === 'committed' && first.newEvents.map(({ event }) => event.uid)).toEqual([
+    'a/b/1',
+    'a/b/2',
+  ])
+  expect(second).toMatchObject({
+    counts: { fetched: 2, new: 0, duplicate: 2 },
+    made: [],
+    newEvents: [],
+  })
+  const accounting = await expectConservation(book)
+  expect(accounting.sinks['soc']).toMatchObject({ created: 2, pending: { queued: 2 } })
+  expect(accounting.sinks['siem']).toMatchObject({ created: 1 })
+})
+
+test('a page goes in in pieces of 500 events, items and malformed ones, each behind a fence of its own', async () => {
+  const book = await tests.book()
+  let pages = 0
+  const pieces = async (events: number, sinks: number, unread = 0): Promise<number> => {
+    const feed = `feed-${(pages += 1)}`
+    const to = Array.from({ length: sinks }, (_none, at) => `sink-${at}`)
+    const shown = Array.from({ length: events }, (_none, at) =>
+      routed({ uid: `${feed}/${at}` }, to),
+    )
+    const malformed = Array.from({ length: unread }, (_none, at) => {
+      return { uid: null, problem: 'no event', raw: JSON.stringify({ feed, at }) }
+    })
+    const accepted = await takeIn(book, shown, { feed, malformed })
+    expect(accepted).toMatchObject({
+      counts: { fetched: events + unread, new: events, quarantined: unread },
+    })
+    return (await openFeed(book, feed, 1000)).sequence
+  }
+  expect(await pieces(250, 1)).toBe(1)
+  expect(await pieces(251, 1)).toBe(2)
+  expect(await pieces(0, 0, 500)).toBe(1)
+  expect(await pieces(0, 0, 501)).toBe(2)
+  expect(await pieces(100, 1, 300)).toBe(1)
+  expect(await pieces(1, 500, 0)).toBe(1) // larger than a piece, and in one all the same
+  expect(await pieces(2, 499, 0)).toBe(2)
+})
+
+test('the newest of a page is what was created last; without a time there is none', async () => {
+  const book = await tests.book()
+  const newest = async () => (await openFeed(book, 'brand', 1000)).newestMs
+  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: null })])
+  expect(await newest()).toBeUndefined()
+  await takeIn(
+    book,
+    [7, null, 9, 8].map((createdAtMs, at) => routed({ uid: `a/c/${at}`, createdAtMs })),
+  )
+  expect(await newest()).toBe(9)
+})
+
+test('the same uid twice in one page is one event', async () => {
+  const book = await tests.book()
+  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])
+  expect(accepted).toMatchObject({ counts: { fetched: 2, new: 1, duplicate: 1 } })
+  await expectConservation(book)
+})
+
+test('a second feed that shows a known uid adds only destinations that have not had it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])], { feed: 'brand' })
+  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+    feed: 'executives',
+    labels: { team: 'vip' },
+  })
+  expect(accepted.status === 'committed' && accepted.made.map(({ k }) => k)).toEqual(['siem'])
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.sightings.map(({ feed }) => feed)).toEqual(['brand', 'executives'])
+  expect(record?.items.map(({ sink }) => sink)).toEqual(['soc', 'siem'])
+  await expectConservation(book)
+})
+
+test('two accounts share no marks', async () => {
+  const keys = tests.keys()
+  const [one, two] = [
+    await tests.book({ keys, account: 'one' }),
+    await tests.book({ keys, account: 'two' }),
+  ]
+  await takeIn(one, [routed({ uid: 'a/b/1' })])
+  expect(await takeIn(two, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
+})
+
+test('a higher severity is a new revision for every destination, a lower one is not', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' })], { feed: 'one' })
+  const raised = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })], {
+    feed: 'two',
+  })
+  const lower = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'three' })
+  expect(raised.status === 'committed' && raised.made).toHaveLength(1)
+  expect(lower.status === 'committed' && lower.made).toHaveLength(0)
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.items.map(({ severity }) => severity)).toEqual(['medium', 'critical'])
+  expect(new Set(record?.items.map(({ id }) => id)).size).toBe(2)
+  expect(record?.severity).toBe('critical')
+})
+
+test('a commit with an old fence changes nothing', async () => {
+  const book = await tests.book()
+  const { sequence } = await openFeed(book, 'brand', 1000)
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const late = await takeIn(book, [routed({ uid: 'a/b/2' })], { sequence })
+  expect(late.status).toBe('stale')
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']?.fetched).toBe(1)
+})
+
+test('a page that was fetched before Redis lost its last commits is stale: they are read again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const ahead = { sequence: 5 } // as it was read before Redis went back to an older copy
+  expect((await takeIn(book, [routed({ uid: 'a/b/9' })], ahead)).status).toBe('stale')
+  expect((await openFeed(book, 'brand', 1000)).sequence).toBe(1)
+})
+
+test('a commit that is replayed answers as the first time and counts once', async () => {
+  const book = await tests.book()
+  const ask = JSON.stringify({
+    feed: 'brand',
+    of: '',
+    seq: 0,
+    cid: randomUUID(),
+    gen: 1,
+    fp: 'f',
+    horizon: 1e9,
+    retention: book.retention,
+    detail_wait: 1000,
+    requested: 1,
+    caught_up: true,
+    backfill: false,
+    last: true,
+    shown: 1,
+    unread: 0,
+    events: [
+      {
+        u: 'a/b/1',
+        rid: book.digests.recordId('a/b/1'),
+        sv: 'high',
+        rk: 4,
+        ty: 'x',
+        seen: book.digests.seenMark('brand', 'a/b/1'),
+        l: {},
+        w: [],
+        dt: false,
+        ih: [],
+        items: [
+          { d: 'soc', k: 'soc', q: ['root'], ...book.digests.claimMark('a/b/1', 'high', 'soc') },
+        ],
+      },
+    ],
+    bad: [],
+  })
+  const run = () => runScript(tests.redis, 'commit-page', [book.key()], [ask, '{}', '{}'])
+  expect(await run()).toBe(await run())
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ fetched: 1, new: 1 })
+})
+
+describe('a page that is too large for one commit', () => {
+  const uids = Array.from({ length: 700 }, (_none, at) => `a/b/${at}`)
+  const page = uids.map((uid) => routed({ uid }, ['soc', 'siem']))
+  const walk = {
+    fingerprint: 'f',
+    body: {},
+    cursor: 'after',
+    reason: 'first',
+    startedAtMs: 0,
+  } as const
+  const unreadable = { uid: null, problem: 'no uid', raw: '{}' }
+
+  test('is taken in in pieces, and the cursor moves with the last', async () => {
+    const book = await tests.book()
+    const cursors: (string | undefined)[] = []
+    const watched: Book = {
+      ...book,
+      async ask<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.ask<T>(script, ...args)
+        cursors.push((await openFeed(book, 'brand', dayMs)).walk?.cursor ?? undefined)
+        return answer
+      },
+    }
+    const accepted = await takeIn(watched, page, { walk, malformed: [unreadable] })
+    expect(cursors).toEqual([undefined, undefined, undefined, undefined, 'after'])
+    expect(accepted).toMatchObject({
+      status: 'committed',
+      counts: { fetched: 701, new: 700, duplicate: 0, quarantined: 1 },
+      isEnded: true,
+    })
+    if (accepted.status !== 'committed') return
+    expect(accepted.newEvents.map(({ event }) => event.uid)).toEqual(uids)
+    expect(accepted.made).toHaveLength(1_400)
+    const { unreadable: feedIsUnreadable, lastCaughtUpMs } = await openFeed(book, 'brand', dayMs)
+    expect(feedIsUnreadable).toBeUndefined()
+    expect(lastCaughtUpMs).toBeGreaterThan(0)
+    await expectConservation(book)
+  })
+
+  test('that is known whole ends a walk that ends there; with something new in any piece it does not', async () => {
+    const book = await tests.book()
+    const asked = { isCaughtUp: false, endsWhenKnown: true }
+    const fresh = [...page.slice(0, 3), routed({ uid: 'a/b/new' }), ...page.slice(3)]
+    await takeIn(book, page)
+    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: false })
+    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: true })
+  })
+
+  test('where another replica goes on in the middle, what was taken in is told, and the cursor stays', async () => {
+    const book = await tests.book()
+    let pieces = 0
+    const interrupted: Book = {
+      ...book,
+      async ask<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.ask<T>(script, ...args)
+        pieces += 1
+        if (pieces === 2)
+          await takeIn(book, page.slice(0, 1), { walk: { ...walk, cursor: 'other' } })
+        return answer
+      },
+    }
+    const accepted = await takeIn(interrupted, page, { walk })
+    expect(accepted).toMatchObject({ status: 'committed', isBrokenOff: true, isEnded: false })
+    if (accepted.status !== 'committed') return
+    const { length } = accepted.newEvents
+    expect(accepted.counts.new).toBe(length)
+    expect(length).toBeLessThan(700)
+    expect((await openFeed(book, 'brand', dayMs)).walk?.cursor).toBe('other')
+    expect(await takeIn(book, page, { walk })).toMatchObject({
+      counts: { new: 700 - length, duplicate: length },
+    })
+    await expectConservation(book)
+  })
+})
+
+test('a newer configuration owns the cursor: an older one is told so', async () => {
+  const book = await tests.book()
+  const walk = {
+    fingerprint: 'new',
+    body: {},
+    cursor: 'x',
+    reason: 'first' as const,
+    startedAtMs: 0,
+  }
+  await takeIn(book, [], { generation: 2, walk })
+  expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
+  const same = await takeIn(book, [], { generation: 1, walk })
+  expect(same.status).toBe('committed')
+  expect((await openFeed(book, 'brand', 1000)).generation).toBe(2)
+})
+
+test('what only a shadow route took is sent once a live route takes it to the same destination', async () => {
+  const book = await tests.book()
+  const live = routed({ uid: 'a/b/1' }, ['soc'])
+  const shadow = { ...live, items: live.items.map((item) => ({ ...item, isShadow: true })) }
+  await takeIn(book, [shadow], { feed: 'trial' })
+  await takeIn(book, [live], { feed: 'brand' })
+  await takeIn(book, [shadow, live], { feed: 'later' })
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record?.items.map(({ state }) => state)).toEqual(['suppressed', 'queued'])
+  await expectConservation(book)
+})
+
+test('whoever takes a page in hears what became of each item, and why where it ended at once', async () => {
+  const book = await tests.book()
+  const event = { ...routed({ uid: 'a/b/1' }, ['soc', 'siem']), wantsDetail: true }
+  event.items[1]!.isShadow = true
+  const accepted = await takeIn(book, [event])
+  const id = book.digests.recordId('a/b/1')
+  const common = { sv: 'high', rk: 4 }
+  expect(accepted.status === 'committed' && accepted.made).toEqual([
+    { ...common, ref: `i:${id}:0:soc`, k: 'soc', kind: 'detail' },
+    { ...common, ref: `i:${id}:1:siem`, k: 'siem', kind: 'suppressed', why: 'shadow' },
+  ])
+})
+
+/** On its way to people, where it waits for company. */
+function grouped(severity: string, destinations: string[]): RoutedEvent {
+  const plan = routed({ uid: 'a/b/1', severity }, destinations)
+  const items = plan.items.map((item) => ({ ...item, gathering: groupAt(item.destination) }))
+  return { ...plan, items }
+}
+
+function groupAt(destination: string): Gathering {
+  const about = { destination, route: 'root', labels: {}, feed: null }
+  return { id: `group-${destination}`, kind: 'group', waitMs: 60_000, isUrgent: false, about }
+}
+
+test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
+  const book = await tests.book()
+  const first = await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
+  expect(first).toMatchObject({ made: [{ kind: 'gather' }, { kind: 'gather' }] })
+  await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  const now = record?.items.map(({ destination, severity, state }) => [
+    destination,
+    severity,
+    state,
+  ])
+  expect(now).toEqual([
+    ['soc', 'low', 'suppressed'],
+    ['ir', 'low', 'group'],
+    ['soc', 'high', 'group'],
+  ])
+  const waiting = ['soc', 'ir'].map((sink) =>
+    tests.redis.zcard(book.key('collect', `group-${sink}`)),
+  )
+  expect(await Promise.all(waiting)).toEqual([1, 1])
+  await expectConservation(book)
+})
+
+test('what people closed stays closed, though another feed shows it as it was before', async () => {
+  const book = await tests.book()
+  const shown = (given: object, feed: string) =>
+    takeIn(book, [routed({ uid: 'a/b/1', ...given })], { feed })
+  const closed = async () => (await readRecord(book, book.digests.recordId('a/b/1')))?.closed
+  await shown({}, 'brand')
+  expect(await closed()).toBeUndefined()
+  await shown({ ignoredAtMs: 5 }, 'brand')
+  expect(await closed()).toBe('ignored')
+  await shown({}, 'brand')
+  expect(await closed()).toBe('ignored')
+  await shown({}, 'second')
+  await shown({ severity: 'critical' }, 'second')
+  expect(await closed()).toBe('ignored')
+  await shown({ remediatedAtMs: 5 }, 'third')
+  expect(await closed()).toBe('remediated')
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  expect(await shown({ ignoredAtMs: 5 }, 'brand')).toMatchObject({ counts: { duplicate: 1 } })
+  expect(await closed()).toBeUndefined() // what has ended does not begin again
+})
+
+test('a rewound feed is told so until its first page from there is taken in', async () => {
+  const book = await tests.book()
+  await takeIn(book, [])
+  await rewindFeed(book, 'brand', 5_000)
+  await takeIn(book, [], { isRepair: true, sequence: 0 })
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: true })
+  await takeIn(book, [])
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: false })
+})
+
+test('a repair tells nothing again that its feed took in while the audit went on', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const repaired = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+    isRepair: true,
+    sequence: 0,
+  })
+  expect(repaired).toMatchObject({ counts: { new: 0, duplicate: 1 }, made: [] })
+})
+
+test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {
+  const book = await tests.book()
+  const below = (severity: string): RoutedEvent => ({
+    ...routed({ uid: 'a/b/1', severity }),
+    isBaseline: true,
+  })
+  expect(await takeIn(book, [below('low')])).toMatchObject({ counts: { baseline: 1 } })
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' }, [])], { feed: 'other' })
+  expect(await takeIn(book, [below('critical')])).toMatchObject({
+    counts: { duplicate: 1, raised: 0 },
+    made: [],
+  })
+})
+
+test('what stood below the start bound is new once the bound was moved back', async () => {
+  const book = await tests.book()
+  const event = routed({ uid: 'a/b/1' })
+  await takeIn(book, [{ ...event, isBaseline: true }])
+  const above = await takeIn(book, [event])
+  expect(above).toMatchObject({ counts: { new: 1 }, made: [{ k: 'soc' }] })
+})
+
+test('a known event whose severity cannot be read any more is not told again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })])
+  const again = await takeIn(book, [
+    routed({ uid: 'a/b/1', severity: 'unknown', unread: ['severity'] }),
+    routed({ uid: 'a/b/2', severity: 'unknown', unread: ['severity', 'tags'] }),
+  ])
+  expect(again).toMatchObject({ counts: { duplicate: 1, raised: 0, new: 1 } })
+  const records = await Promise.all(
+    ['a/b/1', 'a/b/2'].map((uid) => readRecord(book, book.digests.recordId(uid))),
+  )
+  expect(records[0]).toMatchObject({ severity: 'low', items: [{ severity: 'low' }] })
+  expect(records[1]?.sightings[0]?.unread).toEqual(['severity', 'tags'])
+})
+
+test('a malformed item is quarantined once, and its entry closes when the uid parses', async () => {
+  const book = await tests.book()
+  const malformed = [{ uid: 'a/b/9', problem: 'metadata.severity: not a string', raw: '{"bad":1}' }]
+  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { malformed })).toMatchObject({
+    counts: { fetched: 2, new: 1, quarantined: 1 },
+  })
+  expect(await takeIn(book, [], { malformed })).toMatchObject({
+    counts: { duplicate: 1, quarantined: 0 },
+  })
+  const entry = {
+    feed: 'brand',
+    atMs: expect.any(Number),
+    problem: 'metadata.severity: not a string',
+    raw: '{"bad":1}',
+  }
+  const id = book.digests.recordId('{"bad":1}')
+  const named = { id, account: 'main', uid: 'a/b/9', markedBy: ['brand'] }
+  expect(await listQuarantined(book)).toEqual([{ ...entry, ...named }])
+  expect(await listQuarantined(book, id.slice(0, 12))).toHaveLength(1)
+  expect(await listQuarantined(book, id.slice(1))).toEqual([])
+  expect(await findQuarantined(book, 'a/b/9')).toEqual(entry)
+  expect(await countQuarantined(book)).toEqual({
+    brand: { open: 1, fresh: 1, newestMs: expect.any(Number) },
+  })
+  await takeIn(book, [routed({ uid: 'a/b/9' })])
+  expect(await tests.redis.keys(book.key('quarantine*'))).toEqual([])
+  expect(await listQuarantined(book)).toEqual([])
+  expect(await findQuarantined(book, 'a/b/9')).toBeUndefined()
+  await expectConservation(book)
+})
+
+test('what an older version set aside is counted, and closes when the item reads by now', async () => {
+  const book = await tests.book()
+  const raw = '{"header":{"uid":"a/b/1"}}'
+  await takeIn(book, [], { malformed: [{ uid: null, problem: 'metadata.uid', raw }] })
+  await tests.redis.del(book.key('quarantine-feeds'))
+  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: true })
+  await takeIn(book, [{ ...routed({ uid: 'a/b/1' }), identity: raw }])
+  expect(await countQuarantined(book)).toEqual({})
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: false })
+})
+
+test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
+  const book = await tests.book()
+  await takeIn(book, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
+  expect((await listQuarantined(book)).map(({ raw }) => raw.length)).toEqual([16_384])
+})
+
+test('malformed items that look alike once masked are told apart by what is never stored', async () => {
+  const book = await tests.book()
+  const malformed = ['Pangolin-1', 'Pangolin-2'].map((identity) => ({
+    uid: null,
+    problem: 'id: odd',
+    raw: '{"hash":"text of 10"}',
+    identity,
+  }))
+  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { quarantined: 2 } })
+  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
+  const kept = await tests.redis.hgetall(book.key('quarantine'))
+  expect(Object.keys(kept)).toHaveLength(2)
+  expect(JSON.stringify(kept)).toContain('text of 10')
+  expect(JSON.stringify(kept)).not.toContain('Pangolin')
+  await expectConservation(book)
+})
+
+test('a payload keeps numbers, empty lists and unicode as they were', async () => {
+  const book = await tests.book()
+  const event = routed({
+    uid: 'a/b/1',
+    tags: [],
+    identifiers: [{ id: 406_285_232_303, name: 'ünï' }],
+  })
+  await takeIn(book, [event])
+  const payload = await readPayload(book, book.digests.recordId('a/b/1'))
+  expect(payload?.event).toEqual(event.event)
+})
+
+test('the quarantine keeps the newest thousand entries and nothing older than a story', async () => {
+  const book = await tests.book()
+  const malformed = (from: number, count: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      uid: `a/b/${from + i}`,
+      problem: 'odd',
+      raw: `{"n":${from + i}}`,
+    }))
+  await takeIn(book, [], { malformed: malformed(0, 5) })
+  const [oldest = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '0')
+  await tests.redis.zadd(book.key('quarantine-ages'), 1, oldest)
+  await takeIn(book, [], { malformed: malformed(5, 1_200) })
+  const sizes = await Promise.all([
+    tests.redis.hlen(book.key('quarantine')),
+    tests.redis.hlen(book.key('quarantine-uids')),
+    tests.redis.zcard(book.key('quarantine-ages')),
+  ])
+  expect(sizes).toEqual([1_000, 1_000, 1_000])
+  expect(await tests.redis.hexists(book.key('quarantine'), oldest)).toBe(0)
+  const accounting = await expectConservation(book)
+  expect(accounting.feeds['brand']).toMatchObject({ quarantined: 1_205 })
+})
+
+test('an event inhibits others, not itself, from its commit on for the time of its rule', async () => {
+  const book = await tests.book()
+  const source = { ...routed({ uid: 'a/b/1' }), inhibits: [{ key: 'host', windowMs: 60_000 }] }
+  const { nowMs } = await openFeed(book, 'brand', dayMs)
+  await takeIn(book, [source])
+  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => book.digests.recordId(uid))
+  const ask = (recordId: string, atMs: number) =>
+    areInhibited(book, [{ recordId, key: 'host', windowMs: 60_000 }], atMs)
+  expect(await ask(other!, nowMs)).toEqual([true])
+  expect(await ask(own!, nowMs)).toEqual([false])
+  expect(await ask(other!, nowMs + 3_600_000)).toEqual([false])
+  const both = ['host', 'other'].map((key) => ({ recordId: other!, key, windowMs: 60_000 }))
+  expect(await areInhibited(book, both.toReversed(), nowMs)).toEqual([false, true])
+  expect(await areInhibited(book, [], nowMs)).toEqual([])
+  await tests.redis.set(book.key('inhibit', 'other'), 'no set')
+  await expect(areInhibited(book, both, nowMs)).rejects.toThrow('WRONGTYPE')
+  const leftMs = await book.redis.pttl(book.key('inhibit', 'host'))
+  expect(leftMs).toBeGreaterThan(50_000)
+  expect(leftMs).toBeLessThanOrEqual(60_000)
+})
+
+test('of the events that inhibit others the last three are remembered, however many come', async () => {
+  const book = await tests.book()
+  const ids: string[] = []
+  for (let n = 0; n < 6; n += 1) {
+    await takeIn(book, [
+      { ...routed({ uid: `a/b/${n}` }), inhibits: [{ key: 'host', windowMs: 60_000 }] },
+    ])
+    await pastThisMillisecond(tests.redis)
+    ids.push(book.digests.recordId(`a/b/${n}`))
+  }
+  expect(await tests.redis.zrange(book.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
+})
+
+test('an audit hears of each event and each malformed item what the ledger knows', async () => {
+  const book = await tests.book()
+  const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))
+  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/2')))
+  const asked = { uids: ['a/b/1', 'a/b/2', 'a/b/3'], malformed: [bad!, other!] }
+  expect(await lookUp(book, 'brand', asked)).toEqual({
+    events: ['taken', 'unrecorded', 'unknown'],
+    malformed: ['quarantined', 'unknown'],
+  })
+})

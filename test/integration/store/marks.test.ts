@@ -1,0 +1,305 @@
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import { ledgerConfig, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const weekMs = 7 * 24 * 3_600_000
+
+interface Week {
+  number: number
+  buckets: number
+}
+
+async function newestWeek(book: Book): Promise<Week> {
+  const weeks = await tests.redis.hgetall(book.key('weeks'))
+  const number = Math.max(
+    ...Object.keys(weeks)
+      .filter((field) => !field.includes(':'))
+      .map(Number),
+  )
+  return { number, buckets: Number(weeks[number]) }
+}
+
+/** As 0.4.0 began it. */
+async function oldWeek(book: Book, week: number): Promise<void> {
+  await tests.redis.hset(book.key('weeks'), { [week]: 16_384, [`${week}:n`]: 0 })
+}
+
+/** As if everything that is marked had been seen so many weeks ago. */
+async function age(book: Book, weeks: number): Promise<void> {
+  const { number, buckets } = await newestWeek(book)
+  const start = book.key('marks', String(number), '')
+  for (const name of await tests.redis.keys(`${start}*`)) {
+    const older = book.key('marks', String(number - weeks), name.slice(start.length))
+    await tests.redis.rename(name, older)
+  }
+  const fields = [`${number}`, `${number}:n`, `${number}:first`]
+  const [, held, first] = await tests.redis.hmget(book.key('weeks'), ...fields)
+  await tests.redis.hdel(book.key('weeks'), ...fields)
+  const week = number - weeks
+  const older = {
+    [week]: buckets,
+    [`${week}:n`]: held!,
+    ...(first && { [`${week}:first`]: first }),
+  }
+  await tests.redis.hset(book.key('weeks'), older)
+}
+
+async function marksOfThisWeek(book: Book): Promise<number> {
+  const number = String(Math.floor(Date.now() / weekMs))
+  return (await tests.redis.keys(book.key('marks', number, '*'))).length
+}
+
+const event = routed({ uid: 'a/b/1' }, [])
+
+test('what was seen within half the horizon is known, and not written again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 3)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  expect(await marksOfThisWeek(book)).toBe(0)
+})
+
+test('what was last seen more than half the horizon ago is known, and remembered anew', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 8)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  expect(await marksOfThisWeek(book)).toBe(1)
+})
+
+test('what was last seen before the horizon is new, and its week is forgotten', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  const { number } = await newestWeek(book)
+  await age(book, 16)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 1 } })
+  const fields = await tests.redis.hkeys(book.key('weeks'))
+  expect(fields.filter((field) => field.startsWith(String(number - 16)))).toEqual([])
+})
+
+test('what was last seen in the oldest week that the horizon reaches is known', async () => {
+  const book = { ...(await tests.book()), horizonMs: 13 * weekMs }
+  await takeIn(book, [event])
+  await age(book, 13)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+})
+
+test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 8)
+  await takeIn(book, [event]) // half the horizon is over: it is marked anew
+  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  const repair = { isRepair: true, sequence: 0 }
+  expect(await takeIn(book, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
+})
+
+test('a clock that steps back over the end of a week makes no known event new', async () => {
+  const book = await tests.book()
+  const events = Array.from({ length: 100 }, (_, at) => routed({ uid: `a/b/${at}` }, []))
+  await takeIn(book, [event])
+  const { number } = await newestWeek(book)
+  await age(book, 1)
+  await tests.redis.hset(book.key('weeks'), `${number - 1}:n`, 800)
+  await takeIn(book, events) // in a week that begins with four times as many buckets as the next one
+  const next = { [number + 1]: 1, [`${number + 1}:first`]: 1 }
+  await tests.redis.hset(book.key('weeks'), next) // the clock was a week ahead
+  await takeIn(book, [routed({ uid: 'a/b/first-since' }, [])])
+  const records = await tests.redis.keys(book.key('rec', '*'))
+  await tests.redis.del(...records) // retention has ended them: only marks tell
+  expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 100 } })
+  expect(Number(await tests.redis.hget(book.key('weeks'), String(number)))).toBe(4)
+})
+
+test('a clock that was two weeks ahead forgets no week that the horizon still covers', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  await age(book, 14) // as it reads while the clock is ahead
+  await takeIn(book, [routed({ uid: 'a/b/2' }, [])])
+  const { number } = await newestWeek(book)
+  expect(await tests.redis.hexists(book.key('weeks'), String(number - 14))).toBe(1)
+})
+
+test('marks expire a week after the horizon, and not before it', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  const names = await tests.redis.keys(book.key('marks', '*'))
+  expect(names).toHaveLength(1)
+  const leftMs = await tests.redis.pttl(names[0]!)
+  expect(leftMs).toBeGreaterThan(ledgerConfig.dedupeHorizonMs)
+  expect(leftMs).toBeLessThanOrEqual(ledgerConfig.dedupeHorizonMs + weekMs)
+})
+
+test.each([
+  ['a first week begins with one bucket', undefined, 1],
+  ['a week begins with one bucket after a quiet one', 150, 1],
+  ['a week begins with the buckets that the week before filled', 14_000, 64],
+])('%s', async (_name, heldBefore, expected) => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  if (heldBefore !== undefined) {
+    const { number } = await newestWeek(book)
+    await age(book, 1)
+    await tests.redis.hset(book.key('weeks'), `${number - 1}:n`, heldBefore)
+    await takeIn(book, [routed({ uid: 'a/b/2' }, [])])
+  }
+  expect((await newestWeek(book)).buckets).toBe(expected)
+})
+
+test('a week that 0.4.0 began goes on as it was begun, and is never split', async () => {
+  const book = await tests.book()
+  const week = Math.floor(Date.now() / weekMs)
+  await oldWeek(book, week)
+  await tests.redis.hset(book.key('weeks'), `${week}:n`, 16_384 * 300)
+  const { m, b } = book.digests.seenMark('brand', 'a/b/1')
+  await takeIn(book, [event])
+  const bucket = book.key('marks', String(week), String(b % 16_384))
+  expect(await tests.redis.sismember(bucket, m)).toBe(1)
+  expect(await newestWeek(book)).toEqual({ number: week, buckets: 16_384 })
+})
+
+/** Members and bucket choices, signs and lengths of every kind. */
+function someMarks(count: number): { m: string; b: number }[] {
+  return Array.from({ length: count }, () => {
+    const bytes = randomBytes(12)
+    const whole = bytes.readBigInt64BE(0)
+    const m = bytes[8]! % 8 === 0 ? whole / 10n ** BigInt(bytes[9]! % 10) : whole
+    return { m: m.toString(), b: bytes.readUInt32BE(8) }
+  })
+}
+
+async function marksIn(book: Book, week: number): Promise<Map<string, string[]>> {
+  const names = await tests.redis.keys(book.key('marks', String(week), '*'))
+  const members = await Promise.all(names.map((name) => tests.redis.smembers(name)))
+  return new Map(names.map((name, i) => [name, members[i]!]))
+}
+
+describe('as a week grows', () => {
+  test.each([
+    ['from one bucket', undefined],
+    ['from as many as the week before filled', 3_300],
+  ])(
+    'its buckets split one by one, %s, and every mark stays where it is found',
+    async (_name, heldBefore) => {
+      const book = await tests.book()
+      const week = Math.floor(Date.now() / weekMs)
+      if (heldBefore !== undefined) {
+        const before = { [week - 1]: 1, [`${week - 1}:first`]: 1, [`${week - 1}:n`]: heldBefore }
+        await tests.redis.hset(book.key('weeks'), before)
+      }
+      const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
+      const marks = [...short, ...someMarks(7_995)]
+      for (let at = 0; at < marks.length; at += 1_000)
+        await write(book, marks.slice(at, at + 1_000))
+      const { buckets } = await newestWeek(book)
+      expect(buckets).toBe(Math.ceil(8_000 / 200))
+      const stored = await marksIn(book, week)
+      expect(stored.size).toBe(buckets)
+      const all = [...stored.values()].flat()
+      expect(new Set(all)).toEqual(new Set(marks.map(({ m }) => m)))
+      expect(all.length).toBe(new Set(all).size)
+      for (const [name, members] of stored) {
+        expect(members.length).toBeLessThanOrEqual(512)
+        expect(await tests.redis.object('ENCODING', name)).toBe('intset')
+        expect(await tests.redis.pttl(name)).toBeGreaterThan(book.horizonMs)
+      }
+      expect(await known(book, marks)).toBe(8_000)
+      expect(await known(book, someMarks(2_000))).toBe(0)
+    },
+  )
+
+  test('what is written, erased and asked for in any order is what a plain set would say', async () => {
+    const step = fc.record({ erase: fc.boolean(), from: fc.nat(1_500), count: fc.nat(400) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (all) => {
+        const book = await tests.book()
+        const marks = someMarks(1_900)
+        const model = new Set<string>()
+        for (const { erase, from, count } of all) {
+          const some = marks.slice(from, from + count)
+          await run(book, erase ? 'erase' : 'write', some)
+          for (const { m } of some) {
+            if (erase) model.delete(m)
+            else model.add(m)
+          }
+        }
+        const answers = await run(book, 'known', marks)
+        expect(answers).toEqual(marks.map(({ m }) => (model.has(m) ? 1 : 0)))
+        const weeks = await tests.redis.hgetall(book.key('weeks'))
+        const held = Object.entries(weeks).find(([field]) => field.endsWith(':n'))?.[1] ?? '0'
+        expect(Number(held)).toBe(model.size)
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  test('a new bucket lives as long as the one that it was split from', async () => {
+    const book = await tests.book()
+    await write(book, someMarks(201))
+    const names = [...(await marksIn(book, Math.floor(Date.now() / weekMs))).keys()]
+    const left = await Promise.all(names.map((name) => tests.redis.pttl(name)))
+    expect(left.map((ms) => ms > book.horizonMs)).toEqual([true, true])
+  })
+
+  test('a commit of many events splits no more than its marks fill', async () => {
+    const book = await tests.book()
+    const events = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/b/${n}` }, ['soc']))
+    await takeIn(book, events)
+    expect((await newestWeek(book)).buckets).toBe(5)
+    await tests.redis.del(...(await tests.redis.keys(book.key('rec', '*'))))
+    expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 500 } })
+    const again = await takeIn(book, events, { feed: 'second' })
+    expect(again).toMatchObject({ counts: { new: 500 }, made: [] }) // claimed, for the same place
+  })
+})
+
+/** As the scripts of the ledger do it, and nothing else. */
+async function run(
+  book: Book,
+  verb: 'write' | 'erase' | 'known',
+  marks: { m: string; b: number }[],
+): Promise<number[]> {
+  const text = `
+    -- @include lib/ledger.lua
+    -- @include lib/marks.lua
+    local answers, weeks = {}, open_weeks(tonumber(ARGV[2]))
+    for i = 3, #ARGV, 2 do
+      local mark = { m = ARGV[i], b = tonumber(ARGV[i + 1]) }
+      if ARGV[1] == 'known' then
+        answers[#answers + 1] = has_mark(weeks, mark) and 1 or 0
+      elseif ARGV[1] == 'erase' then
+        erase_mark(weeks, mark)
+      else
+        write_mark(weeks, mark, tonumber(ARGV[2]))
+      end
+    end
+    return answers`
+  const script = withIncludes(text)
+  const args = marks.flatMap(({ m, b }) => [m, b])
+  return (await book.redis.eval(script, 1, book.key(), verb, book.horizonMs, ...args)) as number[]
+}
+
+function withIncludes(text: string): string {
+  return text.replaceAll(/-- @include (\S+)/g, (_line, file: string) =>
+    withIncludes(
+      readFileSync(new URL(`../../../src/redis/scripts/${file}`, import.meta.url), 'utf8'),
+    ),
+  )
+}
+
+const write = (book: Book, marks: { m: string; b: number }[]) => run(book, 'write', marks)
+
+async function known(book: Book, marks: { m: string; b: number }[]): Promise<number> {
+  return (await run(book, 'known', marks)).reduce((sum, one) => sum + one, 0)
+}
+
+test('a mark stays an integer of eight bytes in a compact set', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  const [name = ''] = await tests.redis.keys(book.key('marks', '*'))
+  expect(await tests.redis.object('ENCODING', name)).toBe('intset')
+})

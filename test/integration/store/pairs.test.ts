@@ -1,0 +1,108 @@
+import { expect, test } from 'vitest'
+import type { Book } from '../../../src/store/account-ledger.ts'
+import type { CredentialPair, RoutedEvent } from '../../../src/store/intake.ts'
+import { discardItem, keepBack } from '../../../src/store/pending-items.ts'
+import { type Item, readRecord } from '../../../src/store/records.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+
+const pair: CredentialPair = { id: 'aa11', source: 'combo1', forMs: 3_600_000, isSentAgain: false }
+
+function leak(id: number, given: Partial<CredentialPair> = {}, severity = 'high'): RoutedEvent {
+  const event = {
+    uid: `credential/${id}`,
+    kind: 'credential',
+    type: 'credential',
+    severity,
+  } as const
+  return { ...routed(event, ['soc']), pair: { ...pair, source: `combo${id}`, ...given } }
+}
+
+async function itemOf(book: Book, id: number): Promise<Item> {
+  const record = await readRecord(book, book.digests.recordId(`credential/${id}`))
+  return record!.items[0]!
+}
+
+test('the same pair from another source is told to nobody who has it, and said on the first', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await takeIn(book, [leak(2), leak(3)])
+  expect(await itemOf(book, 1)).toMatchObject({ state: 'queued' })
+  expect(await itemOf(book, 2)).toMatchObject({
+    state: 'suppressed',
+    heldFor: 'seen_again',
+    rule: 'credential/1',
+  })
+  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  expect(first!.seenAgain).toEqual({ times: 2, sources: ['combo1', 'combo2', 'combo3'] })
+  await expectConservation(book)
+})
+
+test('another destination still gets the pair, and so does everybody where the feed says so', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  const elsewhere = { ...leak(2), items: [{ sink: 'ir', destination: 'ir', routes: ['root'] }] }
+  await takeIn(book, [elsewhere, leak(3, { isSentAgain: true })])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  expect((await itemOf(book, 3)).state).toBe('queued')
+})
+
+test('a pair that was never told, or is worse now, is told when it comes again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  const ref = `i:${book.digests.recordId('credential/1')}:0:soc`
+  expect(await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])).toEqual([
+    ref,
+  ])
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  await takeIn(book, [leak(3, {}, 'critical')])
+  expect((await itemOf(book, 3)).state).toBe('queued')
+  await takeIn(book, [leak(4, {}, 'low')])
+  expect((await itemOf(book, 4)).heldFor).toBe('seen_again')
+  await expectConservation(book)
+})
+
+test('a pair that its destination never got, because it died or was discarded, is told when it comes again', async () => {
+  const book = await tests.book()
+  const refOf = (id: number): string => `i:${book.digests.recordId(`credential/${id}`)}:0:soc`
+  await takeIn(book, [leak(1)])
+  await beginAttempt(book, refOf(1), 't', 30_000)
+  await settleAttempt(
+    book,
+    { ref: refOf(1), token: 't', replica: 'r1' },
+    { outcome: 'dead', reason: 'invalid' },
+  )
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+  await discardItem(book, refOf(2), 'operator')
+  await takeIn(book, [leak(3)])
+  expect((await itemOf(book, 3)).state).toBe('queued')
+  await expectConservation(book)
+})
+
+test('of very many sources the first twenty are named, each once, for as long as the pair is known', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await takeIn(
+    book,
+    Array.from({ length: 24 }, (_none, n) => leak(n + 2)),
+  )
+  await takeIn(book, [leak(2)], { feed: 'second' }) // one that is known, shown by another feed
+  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  const named = Array.from({ length: 20 }, (_none, n) => `combo${n + 1}`)
+  expect(first!.seenAgain).toEqual({ times: 24, sources: named })
+  const leftMs = await tests.redis.pttl(book.key('pair', pair.id))
+  expect(leftMs).toBeGreaterThan(pair.forMs - 60_000)
+  expect(leftMs).toBeLessThanOrEqual(pair.forMs)
+})
+
+test('a pair of which nobody knows any more who had it first is told when it comes again', async () => {
+  const book = await tests.book()
+  await takeIn(book, [leak(1)])
+  await tests.redis.del(book.key('rec', book.digests.recordId('credential/1')))
+  await takeIn(book, [leak(2)])
+  expect((await itemOf(book, 2)).state).toBe('queued')
+})

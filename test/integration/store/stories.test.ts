@@ -1,0 +1,283 @@
+/** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
+import { expect, test } from 'vitest'
+import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
+import { scanPending } from '../../../src/store/accounts.ts'
+
+import { endedItems, pendingItems } from '../../../src/store/pending-items.ts'
+import { itemId } from '../../../src/store/account-ledger.ts'
+import {
+  deliveryIdPattern,
+  itemsOfDelivery,
+  readItems,
+  readPayloads,
+  readRecord,
+  scanRecords,
+} from '../../../src/store/records.ts'
+import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+const uid = 'a/b/1'
+const lately: unknown = expect.toSatisfy(
+  (ms: number) => Number.isInteger(ms) && Math.abs(Date.now() - ms) < 60_000,
+)
+const decisions = [{ route: 'root', path: ['root'], why: [] }]
+
+function item(severity: string, destination: string, rest: object): object {
+  return {
+    id: itemId('main', uid, severity, destination),
+    sink: destination.split(':')[0],
+    destination,
+    severity,
+    routes: ['root'],
+    sighting: 0,
+    state: 'queued',
+    heldFor: undefined,
+    rule: undefined,
+    collection: undefined,
+    sealedIn: undefined,
+    raisedFrom: undefined,
+    atMs: undefined,
+    attempts: 0,
+    repeatRisks: 0,
+    replays: 0,
+    createdAtMs: lately,
+    endedAtMs: undefined,
+    history: [],
+    ...rest,
+  }
+}
+
+test('the story of an event that was raised, tried, held and shadowed is whole', async () => {
+  const book = await tests.book()
+  const recordId = book.digests.recordId(uid)
+  const shadowed = routed({ uid, severity: 'low' }, ['soc', 'lake'])
+  shadowed.items[1]!.isShadow = true
+  await takeIn(book, [shadowed], { labels: { team: 'a' } })
+  const ref = `i:${recordId}:0:soc`
+  await beginAttempt(book, ref, 't1', 30_000)
+  const lost = { outcome: 'retry', inMs: 0, counts: true, answerLost: true } as const
+  const attempt = { ref, token: 't1', replica: 'r1' }
+  await settleAttempt(book, attempt, { ...lost, reason: 'timeout', answer: 'none' })
+  const raised = routed({ uid, severity: 'high', remediatedAtMs: 5 }, ['soc', 'siem'], true)
+  const unread = { ...raised, event: { ...raised.event, unread: ['tags'] } }
+  await takeIn(book, [unread], { feed: 'second', labels: { team: 'b' } })
+  await beginAttempt(book, ref, 't2', 30_000)
+  await settleAttempt(book, { ...attempt, token: 't2' }, { outcome: 'delivered', answer: '204' })
+
+  const record = await readRecord(book, recordId)
+  expect(record).toEqual({
+    account: 'main',
+    recordId,
+    uid,
+    type: 'stealer_log',
+    severity: 'high',
+    firstSeenMs: lately,
+    sightings: [
+      { feed: 'brand', atMs: lately, severity: 'low', labels: { team: 'a' }, decisions },
+      {
+        feed: 'second',
+        atMs: lately,
+        severity: 'high',
+        labels: { team: 'b' },
+        decisions,
+        unread: ['tags'],
+      },
+    ],
+    items: [
+      item('low', 'soc', {
+        index: 0,
+        state: 'delivered',
+        attempts: 2,
+        repeatRisks: 1,
+        atMs: lately,
+        endedAtMs: lately,
+        history: [
+          {
+            number: 1,
+            atMs: lately,
+            outcome: 'retry',
+            reason: 'timeout',
+            answer: 'none',
+            replica: 'r1',
+          },
+          {
+            number: 2,
+            atMs: lately,
+            outcome: 'delivered',
+            reason: undefined,
+            answer: '204',
+            replica: 'r1',
+          },
+        ],
+      }),
+      item('low', 'lake', {
+        index: 1,
+        state: 'suppressed',
+        heldFor: 'shadow',
+        endedAtMs: lately,
+      }),
+      ...['soc', 'siem'].map((to, at) =>
+        item('high', to, {
+          index: 2 + at,
+          sighting: 1,
+          state: 'held',
+          heldFor: 'detail',
+          raisedFrom: 'low',
+          atMs: expect.toSatisfy((ms: number) => ms > Date.now()),
+        }),
+      ),
+    ],
+    closed: 'remediated',
+    seenAgain: undefined,
+  })
+  const all = []
+  for await (const one of scanRecords(book)) all.push(one)
+  expect(all).toEqual([record])
+  const refs = [`i:${recordId}:3:siem`, 'i:gone:0:soc', `i:${recordId}:9:soc`]
+  expect(await readItems(book, refs)).toEqual([
+    { ref: refs[0], record, item: record!.items[3], payload: expect.objectContaining({}) },
+  ])
+  const found = []
+  for await (const one of itemsOfDelivery(book, record!.items[2]!.id)) found.push(one)
+  expect(found).toEqual([{ record, item: record!.items[2] }])
+})
+
+test('contents are read in the order in which they are asked for, and what has expired is left open', async () => {
+  const book = await tests.book()
+  const known = ['a/b/1', 'a/b/2', 'a/b/3']
+  await takeIn(
+    book,
+    known.map((one) => routed({ uid: one })),
+  )
+  const ids = known.map((one) => book.digests.recordId(one))
+  await tests.redis.del(book.key('pay', ids[1]!))
+  const contents = await readPayloads(book, ids.toReversed())
+  expect(contents.map((one) => one?.event.uid)).toEqual(['a/b/3', undefined, 'a/b/1'])
+  expect(await readPayloads(book, [])).toEqual([])
+  expect(await readItems(book, [])).toEqual([])
+  const items = await readItems(
+    book,
+    ids.toReversed().map((id) => `i:${id}:0:soc`),
+  )
+  expect(items.map(({ record, payload }) => [record.uid, payload?.event.uid])).toEqual([
+    ['a/b/3', 'a/b/3'],
+    ['a/b/2', undefined],
+    ['a/b/1', 'a/b/1'],
+  ])
+})
+
+test.each([
+  [`e${'0a'.repeat(16)}`, true],
+  [`b${'0a'.repeat(20)}`, true],
+  [`e${'0a'.repeat(20)}`, false],
+  [`b${'0a'.repeat(16)}`, false],
+  [` e${'0a'.repeat(16)}`, false],
+  [`b${'0a'.repeat(20)}0`, false],
+  [`e${'0A'.repeat(16)}`, false],
+  ['', false],
+])('"%s" is the id of a delivery: %s', (id, isOne) => {
+  expect(deliveryIdPattern.test(id)).toBe(isOne)
+})
+
+test('of a message each event is named once, though one came back more severe while they were read', async () => {
+  const book = await tests.book()
+  const event = { uid, severity: 'low' } as const
+  await takeIn(book, [routed(event, ['siem'])], { batchWaitMs: 1_000 })
+  const ref = `i:${book.digests.recordId(uid)}:0:siem`
+  const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [ref])
+  await beginAttempt(book, batch!, 't1', 30_000)
+  await settleAttempt(book, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
+  const found = []
+  for await (const { item } of itemsOfDelivery(book, `b${batch!.split(':')[1]}`)) {
+    found.push(item.state)
+    await takeIn(book, [routed({ ...event, severity: 'high' }, ['siem'])])
+  }
+  expect(found).toEqual(['delivered'])
+})
+
+test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
+  const book = await tests.book()
+  const muted = routed({ uid: 'a/b/2' }, ['soc'])
+  muted.items[0]!.isShadow = true
+  await takeIn(book, [routed({ uid, severity: 'low' }), muted])
+  await takeIn(book, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
+  const ref = `i:${book.digests.recordId(uid)}:0:soc`
+  await beginAttempt(book, ref, 't1', 30_000)
+  await settleAttempt(book, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
+  expect(await expectConservation(book)).toEqual({
+    feeds: {
+      brand: {
+        fetched: 4,
+        new: 2,
+        duplicate: 2,
+        quarantined: 0,
+        baseline: 0,
+        late: 0,
+        raised: 1,
+        unaccounted: 0,
+      },
+    },
+    sinks: {
+      soc: {
+        created: 3,
+        replayed: 0,
+        delivered: 0,
+        dead: 1,
+        suppressed: 1,
+        diverted: 0,
+        pending: { queued: 1, sending: 0 },
+        unaccounted: 0,
+      },
+    },
+  })
+})
+
+test('whatever state an item waits in, a scan of the records finds it, and one that ended is not among them', async () => {
+  const book = await tests.book()
+  const about = { destination: 'soc', route: null, labels: {}, feed: null }
+  const waitingIn = (kind: 'group' | 'digest') => {
+    const event = routed({ uid: kind })
+    const atMs = Date.now() + 60_000
+    const gathering = { id: kind, kind, waitMs: 1_000, atMs, isUrgent: false, about }
+    return { ...event, items: [{ ...event.items[0]!, gathering }] }
+  }
+  const singles = ['queued', 'sending', 'retrying', 'delivered', 'dead'] as const
+  await takeIn(book, [
+    routed({ uid: 'held' }, ['soc'], true),
+    waitingIn('group'),
+    waitingIn('digest'),
+    ...singles.map((state) => routed({ uid: state })),
+  ])
+  await takeIn(book, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
+  const refOf = (name: string) => `i:${book.digests.recordId(name)}:0:soc`
+  for (const state of singles.slice(1)) {
+    await beginAttempt(book, refOf(state), 't', 30_000)
+    const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
+    if (state === 'retrying') await settleAttempt(book, attempt, { outcome: 'retry', inMs: 0 })
+    if (state === 'delivered' || state === 'dead') {
+      await settleAttempt(book, attempt, { outcome: state })
+    }
+  }
+  const batch = { sink: 'soc', destination: 'soc', waitMs: 1_000 }
+  await sealBatch(book, batch, [refOf('batch')])
+  const found: string[][] = []
+  for await (const { ref, record, item: one } of pendingItems(book, 'soc')) {
+    expect(ref).toBe(refOf(record.uid))
+    found.push([record.uid, one.state])
+  }
+  const waiting = ['batch', 'digest', 'group', 'held', 'queued', 'retrying', 'sending']
+  expect(found).toHaveLength(waiting.length)
+  expect(Object.fromEntries(found)).toEqual(
+    Object.fromEntries(waiting.map((state) => [state, state])),
+  )
+  expect(await scanPending(book)).toEqual({ soc: 7 })
+  expect((await expectConservation(book)).sinks['soc']!.pending).toEqual(
+    Object.fromEntries(waiting.map((state) => [state, 1])),
+  )
+  for await (const one of pendingItems(book, 'another')) throw new Error(one.ref)
+  const ended: string[] = []
+  for await (const { record } of endedItems(book, 'soc', 0)) ended.push(record.uid)
+  for await (const { record } of endedItems(book, 'soc', Date.now() + 60_000))
+    ended.push(record.uid)
+  expect(ended).toEqual(['delivered'])
+})

@@ -1,0 +1,469 @@
+import { inspect } from 'node:util'
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import type { ServiceClient } from '../../../src/upstream/client.ts'
+import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
+import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
+import { ServiceError } from '../../../src/upstream/error.ts'
+import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
+import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
+import { freePort, startRedis, type TestRedis } from '../../support/redis.ts'
+import {
+  anAccount,
+  json,
+  pretendService,
+  startReplica,
+  testKey,
+  type PretendService,
+  type Replica,
+  type ReplicaOptions,
+} from '../../support/replica.ts'
+
+const searchPath = '/firework/v4/events/identifier_groups/5/_search'
+
+let redisServer: TestRedis
+let server: HttpServer
+let service: PretendService
+let tests = 0
+
+beforeAll(async () => {
+  redisServer = await startRedis()
+})
+afterAll(() => redisServer.stop())
+beforeEach(async () => {
+  tests += 1
+  server = await startHttpServer()
+  service = pretendService(server)
+})
+afterEach(() => server.stop())
+
+describe('two replicas', () => {
+  test('together never exceed the rate of a tier, and use it well', async () => {
+    const limit = 20
+    const limits = { search: limit, basic: 50 }
+    const clients = [aReplica({ limits }), aReplica({ limits })].map(({ client }) => client)
+    await Promise.all(clients.map((client) => search(client)))
+    const startedMs = performance.now()
+    await Promise.all(Array.from({ length: 30 }, (_, n) => search(clients[n % 2]!, `f${n}`)))
+    const tookMs = performance.now() - startedMs
+    const times = service.arrivals.filter(({ path }) => path === searchPath).map(({ atMs }) => atMs)
+    expect(times).toHaveLength(32)
+    for (let n = 0; n + limit < times.length; n += 1) {
+      // Slots are a second and 30 ms apart here; a busy machine notes some arrivals late.
+      expect(times[n + limit]! - times[n]!).toBeGreaterThan(975)
+    }
+    expect(tookMs).toBeLessThan(2 * (30 / limit) * 1000)
+  })
+
+  test('that state different limits keep to the lower one', async () => {
+    const slow = aReplica({ limits: { search: 8, basic: 50 } })
+    const fast = aReplica({ limits: { search: 50, basic: 50 } })
+    await search(slow.client)
+    const startedMs = performance.now()
+    for (let n = 0; n < 4; n += 1) await search(fast.client)
+    expect(performance.now() - startedMs).toBeGreaterThan(4 * 125 - 20)
+  })
+
+  test('both pause after a 429 to one of them, on that tier alone', async () => {
+    const [one, two] = [aReplica(), aReplica()]
+    await Promise.all([search(one.client), search(two.client)])
+    service.answer(({ path }) =>
+      path === searchPath
+        ? json(
+            429,
+            { error: { code: 'RATELIMIT_REACHED', message: 'wait' } },
+            { 'retry-after': '1' },
+          )
+        : json(200, { event_type: 'x', metadata: {}, data: { a: 1 } }),
+    )
+    const error = await failure(search(one.client))
+    const pausedMs = performance.now()
+    expect(error).toMatchObject({
+      reason: 'rate_limited',
+      serviceCode: 'RATELIMIT_REACHED',
+      retryAfterMs: 1000,
+    })
+    const hasPausedFor = (): number => performance.now() - pausedMs
+    await detail(two.client)
+    expect(hasPausedFor()).toBeLessThan(700)
+    service.answer(() => json(200, { items: [] }))
+    await Promise.all([search(one.client), search(two.client)])
+    expect(hasPausedFor()).toBeGreaterThan(950)
+  })
+
+  test('ask for one token, however many requests come at once', async () => {
+    const clients = [aReplica(), aReplica()].map(({ client }) => client)
+    await Promise.all(Array.from({ length: 16 }, (_, n) => search(clients[n % 2]!, `f${n}`)))
+    expect(service.count('/tokens/generate')).toBe(1)
+    expect(service.count(searchPath)).toBe(16)
+  })
+
+  test('outlive one that crashed while it renewed', async () => {
+    const { client, redis, keys } = aReplica({ organizationId: 1 })
+    await search(client)
+    const [held] = await redis.keys(`${keys.shared('token')}:*`)
+    await redis.set(`${held}:lock`, 'of a crashed replica', 'PX', 600)
+    await redis.del(held!)
+    await search(aReplica({ organizationId: 1 }).client)
+    expect(service.count('/tokens/generate')).toBe(2)
+    expect(await redis.exists(`${held}:lock`)).toBe(0)
+  })
+
+  test('renew it early by one of them while the other goes on with the old one', async () => {
+    const lifetime = { tokenLifetimeMs: 3000 }
+    const clients = [aReplica({}, lifetime), aReplica({}, lifetime)].map(({ client }) => client)
+    await Promise.all(clients.map((client) => search(client)))
+    const until = performance.now() + 2800
+    while (performance.now() < until) await Promise.all(clients.map((client) => search(client)))
+    expect(service.count('/tokens/generate')).toBe(2)
+    const used = server.requests.filter(({ path }) => path === searchPath)
+    expect(used.at(-1)?.headers.authorization).toBe(`Bearer ${service.tokens[1]}`)
+  })
+})
+
+describe('a 401', () => {
+  test('renews the token once and asks again, with a slot of its own', async () => {
+    const refreshes: string[] = []
+    const replica = aReplica({}, { onTokenRefresh: (result) => refreshes.push(result) })
+    await search(replica.client)
+    service.revoke()
+    await Promise.all(['a', 'b', 'c', 'd'].map((name) => search(replica.client, name)))
+    expect(service.count('/tokens/generate')).toBe(2)
+    expect(refreshes).toEqual(['renewed', 'renewed'])
+    expect(await replica.client.pause()).toBeNull()
+  })
+
+  test('to a token that another replica has renewed takes that one over', async () => {
+    const [one, two] = [aReplica(), aReplica()]
+    await Promise.all([search(one.client), search(two.client)])
+    service.revoke()
+    await search(one.client)
+    await search(two.client)
+    expect(service.count('/tokens/generate')).toBe(2)
+  })
+
+  test('to a fresh token pauses the account for all replicas and says so once', async () => {
+    const [one, two] = [aReplica(), aReplica()]
+    await Promise.all([search(one.client), search(two.client)])
+    service.answer(() => json(401, { message: 'revoked', code: 'UNAUTHORIZED' }))
+    const error = await failure(search(one.client))
+    expect(error).toMatchObject({ reason: 'auth', status: 401, retryAfterMs: 30_000 })
+    expect(service.count('/tokens/generate')).toBe(2)
+    const asked = server.requests.length
+    const others = await Promise.all([failure(search(two.client)), failure(detail(one.client))])
+    for (const other of others) {
+      expect(other.reason).toBe('auth')
+      expect(other.retryAfterMs).toBeGreaterThan(25_000)
+    }
+    expect(server.requests).toHaveLength(asked)
+    expect(await two.client.pause()).toMatchObject({ reason: 'auth', times: 1 })
+    const said = (one.logged() + two.logged()).split('account paused').length - 1
+    expect(said).toBe(1)
+    expect(JSON.parse(one.logged().trim())).toMatchObject({ account: 'main', level: 'error' })
+  })
+})
+
+describe('a key that is refused', () => {
+  test.each([401, 403])(
+    'by %i pauses the account, longer each time, until a success',
+    async (status) => {
+      const replica = aReplica()
+      const { client, redis } = replica
+      service.generate(() => json(status, { error: { code: 'NO', message: 'no' } }))
+      expect(await failure(search(client))).toMatchObject({ reason: 'auth', retryAfterMs: 30_000 })
+      const [name] = await redis.keys(`${replica.keys.shared('account-pause')}:*`)
+      const forgottenMs = await redis.pttl(name!) // four times the longest pause: then it begins again
+      expect(forgottenMs).toBeGreaterThan(3_590_000)
+      expect(forgottenMs).toBeLessThanOrEqual(3_600_000)
+      await redis.hset(name!, 'until', '1')
+      expect(await failure(search(client))).toMatchObject({ reason: 'auth', retryAfterMs: 60_000 })
+      expect(service.count('/tokens/generate')).toBe(2)
+      await redis.hset(name!, 'until', '1')
+      service.generate(undefined)
+      await search(client)
+      expect(await client.pause()).toBeNull()
+      expect(replica.logged().match(/account (paused|works again)/g)).toEqual([
+        'account paused',
+        'account works again',
+      ])
+    },
+  )
+
+  test('does not keep the operator from testing it', async () => {
+    const { client } = aReplica()
+    service.generate(() => json(401, {}))
+    await failure(search(client))
+    service.generate(undefined)
+    expect(await client.testToken()).toEqual({
+      organizationId: 7,
+      tenantId: 42,
+      userEmail: 'a***@example.com',
+      scopes: ['authenticated', 'apikey'],
+    })
+    expect(await client.pause()).toBeNull()
+  })
+
+  test('is no reason for a pause when the service is only down', async () => {
+    const { client } = aReplica()
+    service.generate(() => ({ status: 502, body: 'bad gateway' }))
+    expect(await failure(search(client))).toMatchObject({ reason: 'unavailable', status: 502 })
+    expect(await client.pause()).toBeNull()
+    service.generate(undefined)
+    await search(client)
+  })
+})
+
+describe('the organization', () => {
+  test('is learned before the first search and remembered over a restart', async () => {
+    const first = aReplica()
+    await search(first.client)
+    expect(first.client.organization()).toBe(7)
+    expect(service.count('/tokens/test')).toBe(1)
+    const second = aReplica()
+    await search(second.client)
+    expect(second.client.organization()).toBe(7)
+    expect(service.count('/tokens/test')).toBe(1)
+  })
+
+  test('of the configuration is believed without asking', async () => {
+    const { client } = aReplica({ organizationId: 9 })
+    await search(client)
+    expect(client.organization()).toBe(9)
+    expect(service.count('/tokens/test')).toBe(0)
+  })
+
+  test('that nobody tells stops nothing', async () => {
+    service = pretendService(server, null)
+    const { client } = aReplica()
+    await search(client)
+    await search(client)
+    expect(client.organization()).toBeUndefined()
+    expect(service.count('/tokens/test')).toBe(1)
+  })
+})
+
+describe('a search', () => {
+  test('sends the body as given and gives the page and when it was asked for', async () => {
+    const { client } = aReplica({ tenantId: 42 })
+    service.answer(() => json(200, { items: [{ odd: true }], next: 'c%3D' }))
+    const beforeMs = Date.now()
+    const { page, requestedAtMs } = await search(client)
+    expect(page).toMatchObject({ items: [{ odd: true }], next: 'c%3D' })
+    expect(requestedAtMs).toBeGreaterThanOrEqual(beforeMs)
+    expect(requestedAtMs).toBeLessThanOrEqual(Date.now())
+    const [generated, , searched] = server.requests
+    expect(generated).toMatchObject({ method: 'POST', body: '{"tenant_id":42}' })
+    expect(generated?.headers.authorization).toBe(testKey)
+    expect(JSON.parse(searched!.body)).toEqual({ size: 10, order: 'asc', from: 'a', filters: {} })
+    expect(searched?.headers['content-type']).toBe('application/json')
+  })
+
+  test('without a next is an end, not an error', async () => {
+    service.answer(() => json(200, { items: [] }))
+    const { page } = await search(aReplica().client)
+    expect(page.next).toBeUndefined()
+  })
+
+  test('is counted with its tier, code and wait', async () => {
+    const seen: { tier: Tier; code: number | 'none' }[] = []
+    const { client } = aReplica({}, { onRequest: (info) => seen.push(info) })
+    service.answer(() => ({ status: 503 }))
+    await failure(search(client))
+    service.answer(() => 'cut')
+    await failure(search(client))
+    expect(seen.map(({ tier, code }) => `${tier} ${code}`)).toEqual([
+      'basic 200',
+      'basic 200',
+      'search 503',
+      'search none',
+    ])
+    expect(client.budget('search').utilization).toBeGreaterThan(0)
+    expect(client.budget('basic').waitedSeconds).toBeGreaterThan(0)
+  })
+
+  test('that is given up while it waits for its turn was never sent', async () => {
+    const { client } = aReplica({ limits: { search: 0.1, basic: 50 } })
+    await search(client)
+    const stop = new AbortController()
+    const waiting = failure(search(client, 'late', stop.signal))
+    stop.abort()
+    expect(await waiting).toMatchObject({ reason: 'timeout' })
+    expect(service.count(searchPath)).toBe(1)
+  })
+})
+
+test('a request that was given up before it began asks for nothing', async () => {
+  const { client } = aReplica({ organizationId: 1 })
+  service.generate(() => ({ status: 500 }))
+  expect(await failure(search(client, 'x', AbortSignal.abort()))).toMatchObject({
+    reason: 'timeout',
+  })
+  expect(server.requests).toEqual([])
+})
+
+describe('an event', () => {
+  const event = { event_type: 'paste', metadata: { uid: 'paste/a/b c' }, data: { title: 't' } }
+  test.each([
+    ['bare', event],
+    ['as activity', { activity: { data: event.data, header: {} } }],
+    ['among items', { items: [{ metadata: { uid: 'other' }, data: { x: 1 } }, event] }],
+  ])('%s is understood', async (_title, body) => {
+    service.answer(() => json(200, body))
+    expect(await detail(aReplica().client)).toMatchObject({ kind: 'detail', data: { title: 't' } })
+    expect(server.requests.at(-1)?.path).toBe('/firework/v4/events/?uid=paste%2Fa%2Fb%20c')
+  })
+
+  test.each([
+    ['unsupported', json(400, { error: { code: 'UNSUPPORTED', message: 'no' } })],
+    ['not_found', json(404, { message: 'no', code: 'NOT_FOUND' })],
+    ['not_found', json(200, { items: [] })],
+    ['empty', json(200, { event_type: 'x', metadata: {}, data: {} })],
+    ['empty', json(200, { event_type: 'x', metadata: {}, data: null })],
+    ['mismatch', json(200, { metadata: { uid: 'paste/of/another' }, data: { a: 1 } })],
+  ])('that is %s has no detail', async (why, answer) => {
+    service.answer(() => answer)
+    expect(await detail(aReplica().client)).toEqual({ kind: 'none', why })
+  })
+
+  test('that is refused for another reason is an error', async () => {
+    service.answer(() => json(400, { message: 'odd', code: 'ODD' }))
+    expect(await failure(detail(aReplica().client))).toMatchObject({
+      reason: 'rejected',
+      status: 400,
+    })
+  })
+
+  test('whose turn does not come in time is a time-out', async () => {
+    const { client } = aReplica({ organizationId: 1, limits: { search: 50, basic: 0.2 } })
+    expect(await failure(detail(client, 100))).toMatchObject({ reason: 'timeout' })
+  })
+})
+
+describe('secrets', () => {
+  test('neither key nor token lies readable in Redis', async () => {
+    const { client, redis } = aReplica()
+    await search(client)
+    const names = await redis.keys('*')
+    const dumped = await Promise.all(names.map((name) => redis.dumpBuffer(name)))
+    const hashes = await Promise.all(names.map((name) => redis.hgetall(name).catch(() => ({}))))
+    const everything = [...names, ...dumped.map(String), JSON.stringify(hashes)].join('\n')
+    expect(names.some((name) => name.includes(':token:'))).toBe(true)
+    for (const secret of [testKey, ...service.tokens]) expect(everything).not.toContain(secret)
+  })
+
+  test('neither stands in an error or a log line, even if the service echoes it', async () => {
+    const replica = aReplica()
+    const { client } = replica
+    await search(client)
+    const told: unknown[] = []
+    for (const status of [400, 401, 403, 404, 422, 500]) {
+      service.answer(({ headers }) => json(status, { message: `you: ${headers.authorization}` }))
+      told.push(await failure(search(client)))
+    }
+    service.generate(() => json(403, { message: `you: ${testKey}` }))
+    told.push(await failure(client.testToken()), await diagnoseKey(client))
+    const everything =
+      told.map((it) => inspect(it, { depth: 12, showHidden: true })).join() + replica.logged()
+    for (const secret of [testKey, ...service.tokens]) expect(everything).not.toContain(secret)
+  })
+})
+
+describe('the diagnosis of a key', () => {
+  test('says whose it is, and which limits are used', async () => {
+    const { ok, lines } = await diagnoseKey(aReplica().client)
+    expect(ok).toBe(true)
+    expect(lines.join('\n')).toMatch(
+      /works.*Organization 7, tenant 42, user a\*\*\*@.*Scopes: auth/s,
+    )
+    expect(lines.join('\n')).toMatch(/search 50\/s, basic 50\/s/)
+  })
+
+  test('warns when the service answers for another tenant', async () => {
+    const { lines } = await diagnoseKey(aReplica({ tenantId: 5 }).client)
+    expect(lines.join('\n')).toMatch(/tenant 5 is configured, .*tenant 42/)
+  })
+
+  test.each([
+    ['a refused key', 401, {}, /make a new one/],
+    ['a forbidden tenant', 403, { tenantId: 5 }, /no access to tenant 5/],
+    ['a wrong path', 404, {}, /it must end before/],
+  ] as const)('names %s', async (_title, status, given, advice) => {
+    service.generate(() => json(status, {}))
+    const { ok, lines } = await diagnoseKey(aReplica(given).client)
+    expect(ok).toBe(false)
+    expect(lines.join('\n')).toMatch(advice)
+  })
+
+  test('names a web page, a missing host, a closed port, a broken TLS and a proxy', async () => {
+    service.generate(() => ({ status: 200, body: '<!doctype html>' }))
+    const away = `127.0.0.1:${await freePort()}`
+    const cases: [Partial<AccountConfig>, RegExp][] = [
+      [{}, /web page/],
+      [{ baseUrl: 'http://no-such-host.invalid' }, /host name in base_url/],
+      [{ baseUrl: `http://${away}` }, /host and port/],
+      [{ baseUrl: server.url.replace('http', 'https') }, /ca_file/],
+      [{ proxy: secretFromText(`http://${away}`) }, /credentials in proxy/],
+    ]
+    for (const [given, advice] of cases) {
+      const { ok, lines } = await diagnoseKey(aReplica(given).client)
+      expect(ok).toBe(false)
+      expect(lines.join('\n')).toMatch(advice)
+    }
+  })
+
+  test('warns of a clock that is off', async () => {
+    const date = new Date(Date.now() + 600_000).toUTCString()
+    server.script(({ path }) =>
+      path === '/tokens/generate' ? json(200, { token: 'x' }) : json(200, {}, { date }),
+    )
+    const { lines } = await diagnoseKey(aReplica().client)
+    expect(lines.join('\n')).toMatch(/clock is 10 min behind/)
+  })
+})
+
+function aReplica(given: Partial<AccountConfig> = {}, more: Partial<ReplicaOptions> = {}): Replica {
+  const account = anAccount({ baseUrl: server.url, ...given })
+  const prefix = `client-${tests}`
+  const replica = startReplica({ redisUrl: redisServer.url, prefix, account, ...more })
+  onTestFinished(() => replica.stop())
+  return replica
+}
+
+function search(
+  client: ServiceClient,
+  name = 'brand',
+  signal = AbortSignal.timeout(20_000),
+): Promise<{ page: WireSearchPage; requestedAtMs: number }> {
+  return client.searchGroupEvents({
+    groupId: 5,
+    body: { size: 10, order: 'asc', from: 'a', filters: {} },
+    turn: { kind: 'feed', name, dueSinceMs: Date.now() },
+    tier: 'search',
+    signal,
+  })
+}
+
+function detail(client: ServiceClient, maxWaitMs?: number): ReturnType<ServiceClient['getEvent']> {
+  const turn = { kind: 'detail', name: 'soc', dueSinceMs: Date.now() } as const
+  return client.getEvent({
+    uid: 'paste/a/b c',
+    turn,
+    maxWaitMs,
+    signal: AbortSignal.timeout(20_000),
+  })
+}
+
+async function failure(work: Promise<unknown>): Promise<ServiceError> {
+  const error = await work.catch((thrown: unknown) => thrown)
+  if (error instanceof ServiceError) return error
+  throw new Error(`no ServiceError: ${inspect(error)}`)
+}

@@ -1,0 +1,323 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
+import type { Lane } from '../../../src/upstream/organizations.ts'
+import {
+  createTierLimiter,
+  createTurns,
+  type TierLimiter,
+  type Turn,
+  type Turns,
+} from '../../../src/upstream/rate-limits.ts'
+import { startRedis, type TestRedis } from '../../support/redis.ts'
+
+const second = 1_000_000
+const known: Lane = { tier: 'search', organization: 'url-7', baseUrl: 'url' }
+const unknown: Lane = { tier: 'search', organization: 'url', baseUrl: 'url' }
+
+let server: TestRedis
+let redis: Redis
+let tests = 0
+
+beforeAll(async () => {
+  server = await startRedis()
+  redis = connect()
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+describe('slots of a tier', () => {
+  test('stand the spacing apart, without burst, even after a long rest', async () => {
+    const keys = freshKeys()
+    await redis.hset(keys.shared('limit', 'url-7', 'search'), 'last', '1')
+    const slots: { slot: number; wait: number }[] = []
+    for (let n = 0; n < 5; n += 1) slots.push(await reserve(keys, known, 2 * second))
+    const gaps = slots.slice(1).map(({ slot }, n) => slot - slots[n]!.slot)
+    expect(gaps).toEqual([2 * second, 2 * second, 2 * second, 2 * second])
+    expect(slots[0]!.wait).toBe(0)
+  })
+
+  test('keep the widest spacing that a replica stated within the hour', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, 4 * second)
+    const first = await reserve(keys, known, second)
+    const next = await reserve(keys, known, second)
+    expect(next.slot - first.slot).toBe(4 * second)
+    const name = keys.shared('limit', 'url-7', 'search')
+    const longAgo = Number(await redis.hget(name, 'spacing_at')) - 3601 * second
+    await redis.hset(name, 'spacing_at', String(longAgo))
+    const later = await reserve(keys, known, second)
+    expect(later.slot - next.slot).toBe(second)
+  })
+
+  test('of a known organization come after those of its base URL, and the other way round', async () => {
+    const keys = freshKeys()
+    const before = await reserve(keys, unknown, 2 * second)
+    const learned = await reserve(keys, known, 2 * second)
+    expect(learned.slot - before.slot).toBe(2 * second)
+    const stranger = await reserve(keys, unknown, 2 * second)
+    expect(stranger.slot - learned.slot).toBe(2 * second)
+  })
+
+  test('of two organizations do not wait for each other', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, 9 * second)
+    const other = await reserve(keys, { ...known, organization: 'url-8' }, 9 * second)
+    expect(other.wait).toBe(0)
+  })
+
+  test('are not lost to a Redis clock that was set back', async () => {
+    const keys = freshKeys()
+    const future = String((Date.now() + 3_600_000) * 1000)
+    await redis.hset(keys.shared('limit', 'url-7', 'search'), {
+      last: future,
+      pause: future,
+      used: future,
+    })
+    expect((await reserve(keys, known, second)).wait).toBe(0)
+  })
+
+  test('are void when the tier was paused after they were reserved', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, second / 10)
+    const { slot } = await reserve(keys, known, second / 10)
+    expect(await runScript(redis, 'pause-tier', names(keys, known), [60_000])).toBe(60_000)
+    expect(await claim(keys, slot)).toBe(-1)
+    const left = Number(await runScript(redis, 'pause-tier', names(keys, known), [1000]))
+    expect(left).toBeGreaterThan(55_000)
+    expect((await reserve(keys, known, second)).wait).toBeGreaterThan(55 * second)
+    expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
+  })
+
+  test('wait for the pause of a tier whose organization was not known when the service asked for it', async () => {
+    const keys = freshKeys()
+    await runScript(redis, 'pause-tier', names(keys, unknown), [60_000])
+    expect((await reserve(keys, known, second)).wait).toBeGreaterThan(55 * second)
+  })
+
+  test('wait for the pause of a known organization while nobody knows whether they are of the same', async () => {
+    const keys = freshKeys()
+    await runScript(redis, 'pause-tier', names(keys, known), [60_000])
+    expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
+  })
+
+  test('leave nothing behind for longer than two hours', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, second)
+    for (const name of names(keys, known)) {
+      const leftMs = await redis.pttl(name)
+      expect(leftMs).toBeGreaterThan(7_100_000)
+      expect(leftMs).toBeLessThanOrEqual(7_200_000)
+    }
+  })
+
+  test('are void 250 ms after their time, and never used before it', async () => {
+    const keys = freshKeys()
+    const { slot } = await reserve(keys, known, second)
+    expect(await claim(keys, slot - second / 2)).toBe(-1)
+    expect(await claim(keys, slot + 30 * second)).toBeGreaterThan(29 * second)
+  })
+
+  test('are not used closer together than the limit when one comes late', async () => {
+    const keys = freshKeys()
+    const { slot } = await reserve(keys, known, 10 * second)
+    const name = keys.shared('limit', 'url-7', 'search')
+    await redis.hset(name, 'used', String(slot + 2 * second))
+    const wait = await claim(keys, slot)
+    expect(wait).toBeGreaterThan(10 * second)
+  })
+
+  test('are used by one request each, however late the one before it was', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, 10 * second)
+    const [seconds, micros] = await redis.time()
+    const slot = Number(seconds) * second + Number(micros)
+    await redis.hset(keys.shared('limit', 'url-7', 'search'), 'used', String(slot - 60 * second))
+    const [first, next] = await Promise.all([claim(keys, slot), claim(keys, slot)])
+    expect(first).toBe(0)
+    expect(next).toBeGreaterThan(9 * second)
+  })
+
+  test('vanish from Redis when nobody asks any more', async () => {
+    const keys = freshKeys()
+    await reserve(keys, known, second)
+    for (const name of names(keys, known)) expect(await redis.pttl(name)).toBeGreaterThan(0)
+  })
+})
+
+describe('a patient process', () => {
+  test('takes a slot that nobody has asked for, and none that others wait for', async () => {
+    const keys = freshKeys()
+    expect((await reserve(keys, known, second, 10)).wait).toBe(0)
+    const refused = await reserve(keys, known, second, 10)
+    expect(refused.slot).toBe(0)
+    expect(refused.wait).toBeGreaterThan(0)
+    expect(refused.wait).toBeLessThanOrEqual(second)
+  })
+
+  test('gets every tenth slot of a tier that is never free', async () => {
+    const keys = freshKeys()
+    const order: string[] = []
+    for (let round = 0; round < 30; round += 1) {
+      await reserve(keys, known, 100 * second)
+      order.push('feed')
+      const { slot } = await reserve(keys, known, 100 * second, 10)
+      if (slot > 0) order.push('command')
+    }
+    const places = order.flatMap((who, place) => (who === 'command' ? [place] : []))
+    expect(places).toEqual([9, 19, 29])
+  })
+
+  test('is whoever asks for nothing but commands; the feeds of another process keep their pace', async () => {
+    const keys = freshKeys()
+    const [daemon, command] = [someTurns(keys, 20), someTurns(keys, 20)]
+    const stop = new AbortController()
+    const served = { feed: 0, command: 0 }
+    const ask = async (turns: Turns, kind: 'feed' | 'command'): Promise<void> => {
+      while (!stop.signal.aborted) {
+        await turns.take({ kind, name: kind, dueSinceMs: 0 }, known, { signal: stop.signal })
+        served[kind] += 1
+        if (served.feed >= 40) stop.abort()
+      }
+    }
+    const both = [ask(daemon, 'feed'), ask(daemon, 'feed'), ask(command, 'command')]
+    await Promise.allSettled(both)
+    expect(served.command).toBeGreaterThanOrEqual(3)
+    expect(served.command).toBeLessThanOrEqual(15) // half of all, were they equals
+  })
+})
+
+describe('a process that was stopped over its slot', () => {
+  test('gets another slot instead of using the old one', async () => {
+    const keys = freshKeys()
+    let stopsMs = 0
+    let reads = 0
+    // The clock leaps by 300 ms between the first claim and its use.
+    const clock: Clock = {
+      ...systemClock,
+      monotonic: () => systemClock.monotonic() + (++reads === 2 ? (stopsMs += 300) : stopsMs),
+    }
+    const limiter = aLimiter(keys, 50, clock)
+    await limiter.nextSlot(known, new AbortController().signal)
+    const last = Number(await redis.hget(keys.shared('limit', 'url-7', 'search'), 'last'))
+    const first = await redis.hget(keys.shared('limit', 'url-7', 'search'), 'spacing_at')
+    expect(last - Number(first)).toBeGreaterThan(0)
+    expect(reads).toBeGreaterThan(2)
+  })
+})
+
+describe('turns', () => {
+  test('one slot at a time is reserved, however many wait', async () => {
+    const keys = freshKeys()
+    const turns = someTurns(keys, 0.5)
+    await turns.take(feed('first'), known)
+    const stop = new AbortController()
+    const waiting = ['a', 'b', 'c'].map((name) =>
+      turns.take(feed(name), known, { signal: stop.signal }),
+    )
+    const name = keys.shared('limit', 'url-7', 'search')
+    await expect.poll(() => redis.hget(name, 'last')).not.toBe(await redis.hget(name, 'used'))
+    const spread = Number(await redis.hget(name, 'last')) - Number(await redis.hget(name, 'used'))
+    expect(spread).toBeLessThan(2.2 * second)
+    stop.abort()
+    for (const outcome of await Promise.allSettled(waiting)) expect(outcome.status).toBe('rejected')
+  })
+
+  test('the oldest feed goes first, details after feeds, whoever came first', async () => {
+    const turns = someTurns(freshKeys(), 20)
+    await turns.take(feed('first'), known)
+    const order: string[] = []
+    const asked: Turn[] = [
+      { kind: 'detail', name: 'detail', dueSinceMs: 0 },
+      feed('young', 9),
+      feed('old', 1),
+    ]
+    await Promise.all(
+      asked.map((turn) => turns.take(turn, known).then(() => order.push(turn.name))),
+    )
+    expect(order).toEqual(['old', 'young', 'detail'])
+  })
+
+  test('a wait that lasts too long ends as a time-out, and takes no slot from the others', async () => {
+    const turns = someTurns(freshKeys(), 2)
+    await turns.take(feed('first'), known)
+    const late = turns.take(feed('late'), known, { maxWaitMs: 50 })
+    await expect(late).rejects.toMatchObject({ reason: 'timeout' })
+    const { waitedMs } = await turns.take(feed('next'), known)
+    expect(waitedMs).toBeLessThan(600)
+  })
+
+  test('the utilization is the share of the rate that was used', async () => {
+    const turns = someTurns(freshKeys(), 1)
+    expect(turns.utilization(known)).toBe(0)
+    await turns.take(feed('one'), known)
+    expect(turns.utilization(known)).toBeCloseTo(1 / 60)
+  })
+
+  test('a Redis that fails fails the waiting, and the next turn works again', async () => {
+    const keys = freshKeys()
+    const turns = someTurns(keys, 20)
+    const name = keys.shared('limit', 'url-7', 'search')
+    await redis.set(name, 'of another type')
+    await expect(turns.take(feed('one'), known)).rejects.toThrow(/WRONGTYPE/)
+    await redis.del(name)
+    await turns.take(feed('two'), known)
+  })
+
+  test('closing ends all waits', async () => {
+    const turns = someTurns(freshKeys(), 0.01)
+    await turns.take(feed('one'), known)
+    const waiting = turns.take(feed('two'), known)
+    turns.close()
+    await expect(waiting).rejects.toMatchObject({ reason: 'timeout' })
+  })
+})
+
+function feed(name: string, dueSinceMs = 0): Turn {
+  return { kind: 'feed', name, dueSinceMs }
+}
+
+function someTurns(keys: Keys, limit: number): Turns {
+  const turns = createTurns({ limiter: aLimiter(keys, limit) })
+  onTestFinished(() => turns.close())
+  return turns
+}
+
+function aLimiter(keys: Keys, limit: number, clock = systemClock): TierLimiter {
+  return createTierLimiter({ redis, keys, clock, limitOf: () => limit })
+}
+
+async function reserve(
+  keys: Keys,
+  lane: Lane,
+  spacing: number,
+  share = 0,
+): Promise<{ slot: number; wait: number }> {
+  const reply = await runScript(redis, 'reserve-slot', names(keys, lane), [spacing, share])
+  const [slot, wait] = reply as [number, number]
+  return { slot, wait }
+}
+
+async function claim(keys: Keys, slot: number): Promise<number> {
+  return Number(await runScript(redis, 'claim-slot', names(keys, known), [slot]))
+}
+
+function names(keys: Keys, lane: Lane): string[] {
+  return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
+}
+
+function freshKeys(): Keys {
+  tests += 1
+  return createKeys(`limiter-${tests}`)
+}
+
+function connect(): Redis {
+  const config = { url: secretFromText(server.url), prefix: 'x', allowUnsafe: false }
+  return connectRedis(config, createLogger({ level: 'silent' }))
+}

@@ -1,0 +1,195 @@
+import { inspect } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { AssetCreation, WireAsset } from '../../../../src/upstream/resources/assets.ts'
+import { redisForTests } from '../../../support/ledger.ts'
+import { json } from '../../../support/replica.ts'
+import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } from './scene.ts'
+
+const tests = redisForTests()
+
+const path = '/firework/v2/assets/'
+const asset: AssetCreation = {
+  name: 'Acme',
+  type: 'domain',
+  search_types: ['leak', 'ads'],
+  data: { fqdn: 'acme.test' },
+}
+
+function create(client: ServiceClient, given: Record<string, unknown> = {}): Promise<WireAsset> {
+  return client.createAsset({ asset: { ...asset, ...given } as AssetCreation, ...asked() })
+}
+
+function replace(
+  client: ServiceClient,
+  id: number,
+  given: Record<string, unknown> = {},
+): Promise<WireAsset> {
+  const whole = { ...asset, search_types: ['leak'], ...given } as never
+  return client.replaceAsset({ id, asset: whole, ...asked() })
+}
+
+function toggle(client: ServiceClient, id: number, isDisabled = true): Promise<WireAsset> {
+  return client.toggleAsset({ id, isDisabled, ...asked() })
+}
+
+describe('an asset', () => {
+  test('is created as it is given, and comes back with its id', async () => {
+    const { sandbox, client, sent } = await aScene(tests)
+    const body = {
+      ...asset,
+      experimental_search_types: ['x'],
+      risks: [4, 5],
+      assets_group_id: 1043,
+    }
+    const made = await client.createAsset({ asset: body, ...asked() })
+    expect(sent()).toEqual([{ method: 'POST', path, query: {}, body, tier: 'basic' }])
+    expect(made).toMatchObject({ ...asset, risks: [4, 5], is_disabled: false, source: 'USER' })
+    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme', groupId: 1043 })
+  })
+
+  test('is replaced whole, fields that nobody knows included', async () => {
+    const { sandbox, client, sent } = await aScene(tests)
+    const made = await create(client)
+    const later = { ...made, name: 'Acme 2', search_types: ['leak'], of_tomorrow: { deep: [1] } }
+    const replaced = await client.replaceAsset({ id: made.id, asset: later as never, ...asked() })
+    expect(sent().at(-1)).toEqual({
+      method: 'PUT',
+      path: `${path}${made.id}`,
+      query: {},
+      body: later,
+      tier: 'basic',
+    })
+    expect(replaced).toMatchObject({ id: made.id, name: 'Acme 2', of_tomorrow: { deep: [1] } })
+    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme 2' })
+  })
+
+  test('is disabled and enabled, each said in the body', async () => {
+    const { client, sent } = await aScene(tests)
+    const { id } = await create(client)
+    expect(await toggle(client, id, true)).toMatchObject({ id, is_disabled: true })
+    expect(await toggle(client, id, false)).toMatchObject({ id, is_disabled: false })
+    const request = { method: 'POST', path: `${path}${id}/toggle`, query: {}, tier: 'basic' }
+    expect(sent(`${path}${id}`)).toEqual([
+      { ...request, body: { is_disabled: true } },
+      { ...request, body: { is_disabled: false } },
+    ])
+  })
+
+  test('of a later version of the service is read all the same', async () => {
+    const { service, client } = await aScriptedScene(tests)
+    const later = { id: 2 ** 40, name: 'x', type: 'of_tomorrow', search_types: ['new'], data: null }
+    service.answer(() => json(200, { asset: { ...later, further: true } }))
+    expect(await create(client)).toEqual({ ...later, further: true })
+  })
+
+  const refusals: [string, (client: ServiceClient, id: number) => Promise<unknown>][] = [
+    ['replaced', (client, id) => replace(client, id)],
+    ['toggled', (client, id) => toggle(client, id)],
+  ]
+  test.each(refusals)('that nobody has, or that is another’s, is not %s', async (_word, act) => {
+    const { client } = await aScene(tests)
+    expect(await failureOf(act(client, 4040))).toMatchObject({
+      reason: 'rejected',
+      status: 404,
+      serviceCode: 'NOT_FOUND',
+    })
+    const foreign = await aScene(tests, { account: asAnotherTenant })
+    const error = await failureOf(act(foreign.client, 77))
+    expect(error).toMatchObject({ reason: 'auth', status: 403, serviceCode: 'FORBIDDEN' })
+    expect(error.message).not.toContain('may have been done')
+  })
+
+  test('in a group of another tenant is not created', async () => {
+    const { sandbox, client } = await aScene(tests, { account: asAnotherTenant })
+    const before = sandbox.monitoring.assets.all().length
+    const error = await failureOf(create(client, { assets_group_id: 1042 }))
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
+    expect(sandbox.monitoring.assets.all()).toHaveLength(before)
+  })
+
+  test('whose data do not fit its type is refused in the words of the service', async () => {
+    const { client } = await aScene(tests)
+    const error = await failureOf(create(client, { data: { fqdn: 'no domain' } }))
+    expect(error).toMatchObject({ status: 400, serviceCode: 'INVALID_IDENTIFIER_DATA' })
+    expect(error.message).toContain('data.fqdn: not a domain name')
+  })
+
+  test('tells field by field what the service refuses', async () => {
+    const { service, client } = await aScriptedScene(tests)
+    const detail = [
+      { loc: ['body', 'risks', 0], msg: 'too odd', type: 'x', input: 'in', ctx: {} },
+      { loc: ['body', 'name'], msg: 'taken', type: 'x', input: 'in', ctx: {} },
+    ]
+    service.answer(() => json(422, { detail }))
+    const error = await failureOf(create(client))
+    expect(error).toMatchObject({ reason: 'rejected', status: 422 })
+    expect(toldBy(error)).toEqual(['body.risks.0: too odd', 'body.name: taken'])
+  })
+
+  const secrets: [string, Record<string, unknown>][] = [
+    ['a secret', { type: 'secret', data: { secret: 'hush-hush' } }],
+    [
+      'an identity',
+      { type: 'identity', data: { attributes: [{ type: 'secret', secret: 'hush-hush' }] } },
+    ],
+    [
+      'an identity with a login',
+      {
+        type: 'identity',
+        data: { attributes: [{ type: 'credentials', username: 'anna', password: 'hush-hush' }] },
+      },
+    ],
+  ]
+  test.each(secrets)('that is %s stands in no error', async (_title, given) => {
+    const { service, client } = await aScriptedScene(tests)
+    service.answer(() => json(400, { message: 'bad data: hush-hush', code: 'hush-hush' }))
+    for (const work of [() => create(client, given), () => replace(client, 5, given)]) {
+      const error = await failureOf(work())
+      expect(error.message).toContain('bad data: <secret>')
+      expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hush')
+    }
+  })
+})
+
+describe('an asset that breaks a stated rule is never sent', () => {
+  const mistakes: [Record<string, unknown>, string[]][] = [
+    [{ name: '' }, ['name: empty; write at least 1 character']],
+    [{ type: 'doamin' }, ['type: not known to the service; did you mean "domain"?']],
+    [{ data: undefined }, ['data: missing']],
+    [
+      { risks: [0, 6] },
+      ['risks.0: too small; write 1 or more', 'risks.1: too large; write 5 or less'],
+    ],
+    [
+      { search_types: ['leak', 'forum_psot'] },
+      ['search_types.1: not known to the service; did you mean "forum_post"?'],
+    ],
+  ]
+  test.each(mistakes)('%j', async (mistake, told) => {
+    const { client, sent } = await aScene(tests)
+    for (const act of [() => create(client, mistake), () => replace(client, 77, mistake)]) {
+      const error = await failureOf(act())
+      expect(error).toMatchObject({ reason: 'invalid', status: undefined })
+      expect(toldBy(error)).toEqual(told)
+    }
+    expect(sent('/')).toEqual([])
+  })
+
+  test.each(['ad', 'ads'])('"%s" in the place of what was there', async (word) => {
+    const { client, sent } = await aScene(tests)
+    const error = await failureOf(replace(client, 77, { search_types: ['leak', word] }))
+    expect(toldBy(error)).toEqual([
+      `search_types.1: "${word}" may be given when an asset is created, not when it is replaced`,
+    ])
+    expect(sent('/')).toEqual([])
+    expect(await create(client, { search_types: [word] })).toMatchObject({ search_types: [word] })
+  })
+
+  test('as a creation, with fields that are the service’s', async () => {
+    const { client, sent } = await aScene(tests)
+    const error = await failureOf(create(client, { id: 5, urn: 'x' }))
+    expect(toldBy(error)).toEqual([': unknown: id, urn'])
+    expect(sent('/')).toEqual([])
+  })
+})

@@ -1,0 +1,55 @@
+/** Who is about to change something is told when it leaves, and not before. */
+import { expect, test } from 'vitest'
+import type { PolicyCreation } from '../../../../src/upstream/resources/policies.ts'
+import { redisForTests } from '../../../support/ledger.ts'
+import { aScene, asked, failureOf } from './scene.ts'
+
+const tests = redisForTests()
+
+const policy: PolicyCreation = {
+  name: 'x',
+  type: 'INCLUDED_KEYWORDS',
+  value: { keywords: ['acme'] },
+}
+
+test('a write that leaves says so once, after the questions that find out its path', async () => {
+  const { client, sent } = await aScene(tests)
+  const seen: string[][] = []
+  const onSend = (): void => void seen.push(sent().map(({ method }) => method))
+  await client.createPolicy({ policy, ...asked(), onSend })
+  expect(seen).toEqual([['GET']])
+  expect(sent().map(({ method }) => method)).toEqual(['GET', 'POST'])
+})
+
+test('a write whose turn does not come does not say so', async () => {
+  const account = {
+    limits: { search: 50, basic: 0.2 },
+    organizationId: 7,
+    policyPaths: 'underscore',
+  } as const
+  const { client, sent } = await aScene(tests, { account })
+  let isSent = false
+  const onSend = (): void => void (isSent = true)
+  const waiting = client.createPolicy({ policy, ...asked(), onSend, maxWaitMs: 100 })
+  expect(await failureOf(waiting)).toMatchObject({ reason: 'timeout', mayBeDone: false })
+  expect({ isSent, sent: sent() }).toEqual({ isSent: false, sent: [] })
+})
+
+test('what it throws stops the write', async () => {
+  const { client, sent } = await aScene(tests, { account: { policyPaths: 'underscore' } })
+  const full = new Error('the disk is full')
+  const onSend = (): never => {
+    throw full
+  }
+  await expect(client.createPolicy({ policy, ...asked(), onSend })).rejects.toBe(full)
+  expect(sent()).toEqual([])
+})
+
+test('a write that is repeated with another token says so again, and may be in doubt only then', async () => {
+  const { client, sandbox } = await aScene(tests)
+  await client.createPolicy({ policy, ...asked() })
+  sandbox.tokens.revokeAll()
+  let times = 0
+  await client.createPolicy({ policy, ...asked(), onSend: () => void (times += 1) })
+  expect(times).toBe(2)
+})

@@ -1,0 +1,138 @@
+/** A client over HTTP on the sandbox, or on a server that does as a test says; gone after the test. */
+import { inspect } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { secretFromText } from '../../../../src/lib/secret.ts'
+import type { Permission, SandboxOptions } from '../../../../src/sandbox/options.ts'
+import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
+import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { AccountConfig, Tier } from '../../../../src/upstream/config.ts'
+import type { Asked } from '../../../../src/upstream/resources/operation.ts'
+import { ServiceError } from '../../../../src/upstream/error.ts'
+import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
+import type { RedisForTests } from '../../../support/ledger.ts'
+import {
+  anAccount,
+  pretendService,
+  startReplica,
+  type PretendService,
+  type Replica,
+  type ReplicaOptions,
+} from '../../../support/replica.ts'
+
+/** One request of an operation, as the service received it. */
+export interface Sent {
+  method: string
+  path: string
+  query: Record<string, unknown>
+  body: unknown
+  tier: Tier | null
+}
+
+export interface Scene {
+  sandbox: Sandbox
+  client: ServiceClient
+  /** Below a path, the requests for tokens left out. */
+  sent: (below?: string) => Sent[]
+}
+
+interface SceneOptions {
+  sandbox?: SandboxOptions
+  account?: Partial<AccountConfig>
+  more?: Partial<ReplicaOptions>
+}
+
+/** The spelling and the operations on policies of the description; today's servers have others. */
+const asDescribed = { policyPaths: 'underscore', undescribed: false } as const
+
+let prefixes = 0
+
+export async function aScene(
+  tests: RedisForTests,
+  { sandbox: options = {}, account = {}, more = {} }: SceneOptions = {},
+): Promise<Scene> {
+  const sandbox = await startSandbox({ enforceLimits: false, ...asDescribed, ...options })
+  onTestFinished(() => sandbox.close())
+  const apiKey = secretFromText(sandbox.apiKeys[0]!)
+  const { client } = aReplica(tests, { baseUrl: sandbox.url, apiKey, ...account }, more)
+  return {
+    sandbox,
+    client,
+    sent: (below = '/firework') =>
+      sandbox.requests
+        .filter(({ path }) => path.startsWith(below))
+        .map(({ method, path, query, body, tier }) => ({
+          method,
+          path,
+          query: { ...query },
+          body,
+          tier,
+        })),
+  }
+}
+
+/** The client of one more process; it shares nothing, unless `more` has another's prefix. */
+export function aReplica(
+  tests: RedisForTests,
+  account: Partial<AccountConfig>,
+  more: Partial<ReplicaOptions> = {},
+): Replica {
+  const prefix = `operations-${(prefixes += 1)}`
+  const options = { redisUrl: tests.server.url, prefix, account: anAccount(account), ...more }
+  const replica = startReplica(options)
+  onTestFinished(() => replica.stop())
+  return replica
+}
+
+export interface ScriptedScene {
+  server: HttpServer
+  service: PretendService
+  client: ServiceClient
+  /** Method, path and query of the requests below a path. */
+  sent: (below?: string) => string[]
+}
+
+export async function aScriptedScene(tests: RedisForTests): Promise<ScriptedScene> {
+  const server = await startHttpServer()
+  onTestFinished(() => server.stop())
+  const service = pretendService(server)
+  const { client } = aReplica(tests, { baseUrl: server.url })
+  return {
+    server,
+    service,
+    client,
+    sent: (below = '/firework') =>
+      server.requests
+        .filter(({ path }) => path.startsWith(below))
+        .map(({ method, path }) => `${method} ${path}`),
+  }
+}
+
+/** A key whose user may do only this. */
+export function onlyWith(...permissions: Permission[]): SandboxOptions {
+  return { organizations: [{ id: 7, keys: [{ key: 'fw_k3y', tenants: [42], permissions }] }] }
+}
+
+/** The default key, asking as the tenant that has nothing. */
+export const asAnotherTenant: Partial<AccountConfig> = { tenantId: 43 }
+
+export function asked(): Asked {
+  return {
+    turn: { kind: 'command', name: 'test', dueSinceMs: Date.now() },
+    signal: AbortSignal.timeout(20_000),
+  }
+}
+
+/** What an operation fails with; it must be what the client promises to fail with. */
+export async function failureOf(work: Promise<unknown>): Promise<ServiceError> {
+  const error = await work.then(
+    (value) => value,
+    (thrown: unknown) => thrown,
+  )
+  if (error instanceof ServiceError) return error
+  throw new Error(`no ServiceError: ${inspect(error)}`)
+}
+
+/** The mistakes that were told, each as `place: what is wrong`. */
+export function toldBy({ details }: ServiceError): string[] {
+  return details.map(({ loc, msg }) => `${loc}: ${msg}`)
+}

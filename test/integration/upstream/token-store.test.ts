@@ -1,0 +1,125 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
+import {
+  createCredentials,
+  createTokenStore,
+  type Credentials,
+  fingerprintOf,
+  type Token,
+  type TokenStore,
+} from '../../../src/upstream/tokens.ts'
+import { startRedis, type TestRedis } from '../../support/redis.ts'
+
+let server: TestRedis
+let redis: Redis
+let store: TokenStore
+let tests = 0
+
+beforeAll(async () => {
+  server = await startRedis()
+  const config = { url: secretFromText(server.url), prefix: 'x', allowUnsafe: false }
+  redis = connectRedis(config, createLogger({ level: 'silent' }))
+  const keys = createKeys('tokens')
+  store = createTokenStore({ redis, keys, clock: systemClock, lifetimeMs: 60_000 })
+})
+afterAll(async () => {
+  redis.disconnect()
+  await server.stop()
+})
+
+test('a token is kept with its age, and is gone when its life is over', async () => {
+  const key = aKey()
+  await store.keep(key, aToken('one', 20_000), 'no lock')
+  const read = await store.read(key)
+  expect(read?.value).toBe('one')
+  expect(systemClock.monotonic() - read!.bornMs).toBeGreaterThan(19_900)
+  expect(systemClock.monotonic() - read!.bornMs).toBeLessThan(25_000)
+  expect(await redis.pttl(`{tokens}:token:${key.fingerprint}`)).toBeLessThanOrEqual(40_000)
+})
+
+test('an older token does not replace a newer one, a newer one does', async () => {
+  const key = aKey()
+  await store.keep(key, aToken('newer', 1000), 'no lock')
+  await store.keep(key, aToken('older', 30_000), 'no lock')
+  expect((await store.read(key))?.value).toBe('newer')
+  await store.keep(key, aToken('newest', 0), 'no lock')
+  expect((await store.read(key))?.value).toBe('newest')
+})
+
+test('only the token that was refused is dropped', async () => {
+  const key = aKey()
+  await store.keep(key, aToken('one', 0), 'no lock')
+  await store.drop(key, fingerprintOf('another'))
+  expect(await store.read(key)).toBeDefined()
+  await store.drop(key, fingerprintOf('one'))
+  expect(await store.read(key)).toBeUndefined()
+})
+
+test('an account whose key is refused is paused once for a while, then twice as long, up to a bound', async () => {
+  const name = '{tokens}:account-pause'
+  const pause = () => runScript(redis, 'pause-account', [name], ['auth', 30_000, 900_000])
+  const over = () => redis.hset(name, 'until', String(Date.now() - 1_000))
+  expect(await pause()).toEqual([30_000, 1, 1])
+  const { until, ...rest } = await redis.hgetall(name)
+  expect(Math.abs(Number(until) - Date.now() - 30_000)).toBeLessThan(5_000)
+  expect(rest).toEqual({ times: '1', reason: 'auth' })
+  const leftMs = await redis.pttl(name)
+  expect(leftMs).toBeGreaterThan(3_500_000)
+  expect(leftMs).toBeLessThanOrEqual(3_600_000)
+  const [stillMs, ...others] = (await pause()) as number[] // another request fails meanwhile
+  expect(stillMs).toBeGreaterThan(20_000)
+  expect(stillMs).toBeLessThanOrEqual(30_000)
+  expect(others).toEqual([1, 0])
+  for (const [times, ms] of [
+    [2, 60_000],
+    [3, 120_000],
+    [4, 240_000],
+    [5, 480_000],
+    [6, 900_000],
+  ]) {
+    await over()
+    expect(await pause()).toEqual([ms, times, 1])
+  }
+  await redis.hset(name, 'times', 5_000)
+  await over()
+  expect(await pause()).toEqual([900_000, 5_001, 1])
+  await redis.hset(name, 'until', String(Date.now() + 1_000_000)) // the clock was set back
+  expect(await pause()).toEqual([900_000, 5_002, 1])
+  await redis.hset(name, 'until', String(Date.now() + 890_000))
+  expect(await pause()).toEqual([expect.any(Number), 5_002, 0])
+})
+
+test('one holds the lock, and nobody opens the lock of another', async () => {
+  const key = aKey()
+  const lock = await store.lock(key)
+  expect(lock).toBeDefined()
+  expect(await store.lock(key)).toBeUndefined()
+  await store.unlock(key, 'of another')
+  await store.keep(key, aToken('one', 0), 'of another')
+  expect(await store.lock(key)).toBeUndefined()
+  await store.keep(key, aToken('two', 0), lock!)
+  expect(await store.lock(key)).toBeDefined()
+  expect(await redis.pttl(`{tokens}:token:${key.fingerprint}:lock`)).toBeLessThanOrEqual(15_000)
+})
+
+test('what cannot be opened counts as no token', async () => {
+  const key = aKey()
+  await redis.hset(`{tokens}:token:${key.fingerprint}`, { sealed: 'garbage', fp: 'x' })
+  await redis.pexpire(`{tokens}:token:${key.fingerprint}`, 50_000)
+  expect(await store.read(key)).toBeUndefined()
+})
+
+function aKey(): Credentials {
+  tests += 1
+  const apiKey = secretFromText(`fw_key_${tests}`)
+  return createCredentials({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
+}
+
+function aToken(value: string, ageMs: number): Token {
+  return { value, fingerprint: fingerprintOf(value), bornMs: systemClock.monotonic() - ageMs }
+}

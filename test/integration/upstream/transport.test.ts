@@ -1,0 +1,227 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { inspect } from 'node:util'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
+import { failureOfAnswer } from '../../../src/upstream/failures.ts'
+import { readAnswer } from '../../../src/upstream/session.ts'
+import { ServiceError } from '../../../src/upstream/error.ts'
+import { createTransport, type Transport } from '../../../src/upstream/transport.ts'
+import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
+import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
+import { anAccount, testKey } from '../../support/replica.ts'
+import { freePort } from '../../support/redis.ts'
+
+const limits = { connectMs: 1000, headersMs: 250, bodyMs: 250, totalMs: 2000, maxBodyBytes: 4096 }
+const page = { status: 200, body: '{"items":[],"next":null}' }
+
+let server: HttpServer
+
+beforeEach(async () => {
+  server = await startHttpServer()
+})
+afterEach(() => server.stop())
+
+describe('an answer', () => {
+  test.each<[string, ScriptedAnswer, Partial<ServiceError>]>([
+    ['429', { status: 429 }, { reason: 'rate_limited', retryAfterMs: 10_000 }],
+    ['429 with seconds', retry('7'), { reason: 'rate_limited', retryAfterMs: 7000 }],
+    ['429 with an hour', retry('3600'), { reason: 'rate_limited', retryAfterMs: 900_000 }],
+    ['401', { status: 401 }, { reason: 'auth', status: 401 }],
+    ['403', { status: 403 }, { reason: 'auth', status: 403 }],
+    [
+      '400',
+      { status: 400, body: '{"message":"x","code":"C"}' },
+      { reason: 'rejected', serviceCode: 'C' },
+    ],
+    ['404', { status: 404 }, { reason: 'rejected' }],
+    ['422', { status: 422 }, { reason: 'rejected' }],
+    ['408', { status: 408 }, { reason: 'timeout' }],
+    ['500', { status: 500 }, { reason: 'unavailable' }],
+    ['504 in plain text', { status: 504, body: 'upstream timeout' }, { reason: 'unavailable' }],
+    [
+      '301',
+      { status: 301, headers: { location: '/else' } },
+      { reason: 'contract', fault: 'redirect' },
+    ],
+    ['204', { status: 204 }, { reason: 'contract' }],
+    ['HTML', { status: 200, body: '<!doctype html><p>' }, { reason: 'contract', fault: 'html' }],
+    ['half of JSON', { status: 200, body: '{"items":[' }, { reason: 'contract' }],
+    ['JSON of another shape', { status: 200, body: '{"item":[]}' }, { reason: 'contract' }],
+    ['null', { status: 200, body: 'null' }, { reason: 'contract' }],
+    [
+      'more than is taken',
+      { status: 200, body: '"x'.padEnd(5000, 'x') },
+      { reason: 'contract', fault: 'too_large' },
+    ],
+    ['none', 'hang', { reason: 'timeout' }],
+    ['a reset', 'cut', { reason: 'unavailable', fault: 'cut' }],
+  ])('%s is told apart', async (_title, answer, expected) => {
+    server.script(answer)
+    const error = await failure(aTransport())
+    expect(error).toMatchObject(expected)
+    expect(server.requests).toHaveLength(1)
+  })
+
+  test('that is a web page is called so, and not a page of too many items', async () => {
+    const script = `a={b:[${'1,'.repeat(500)}1]}`
+    server.script({ status: 200, body: `<!doctype html><script>${script}</script>` })
+    const error = await failure(aTransport())
+    expect(error).toMatchObject({ reason: 'contract', fault: 'html' })
+  })
+
+  test('of 403 names the permission and the tenant', async () => {
+    server.script({ status: 403, body: '{"error":{"code":"FORBIDDEN","message":"no"}}' })
+    const error = await failure(aTransport())
+    expect(error.message).toMatch(/permission.*tenant.*no$/)
+  })
+
+  test('of an error is read as far as a message needs it, however much follows', async () => {
+    const url = await rawServer((socket) => {
+      socket.write('HTTP/1.1 500 X\r\ncontent-length: 99999999\r\n\r\n')
+      socket.write(`out of order ${'{},'.repeat(30_000)}`) // and nothing more for ever
+    })
+    const error = await failure(aTransport(url, { ...limits, maxBodyBytes: 2 ** 30 }))
+    expect(error).toMatchObject({ reason: 'unavailable', status: 500 })
+    expect(error.message).toContain('out of order')
+  })
+
+  test('that stops in the middle is a time-out', async () => {
+    server.script({ status: 200, headers: { 'content-length': '500' }, body: '{"items":[' })
+    expect(await failure(aTransport())).toMatchObject({ reason: 'timeout' })
+  })
+
+  test('that is cut in the middle is unavailable', async () => {
+    const url = await rawServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"items":')
+      setTimeout(() => socket.destroy(), 20)
+    })
+    expect(await failure(aTransport(url))).toMatchObject({ reason: 'unavailable', fault: 'cut' })
+  })
+
+  test('that drips for ever ends at the time-out for all of it', async () => {
+    const url = await rawServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 4000\r\n\r\n')
+      const drip = setInterval(() => socket.write(' '), 50)
+      socket.on('close', () => clearInterval(drip)).on('error', () => clearInterval(drip))
+    })
+    const startedMs = performance.now()
+    const error = await failure(aTransport(url, { ...limits, totalMs: 500 }))
+    expect(error).toMatchObject({ reason: 'timeout' })
+    expect(performance.now() - startedMs).toBeLessThan(2000)
+  })
+
+  test('that is not HTTP breaks the contract', async () => {
+    const url = await rawServer((socket) => socket.end('220 mail.example.com ESMTP\r\n'))
+    expect(await failure(aTransport(url))).toMatchObject({ reason: 'contract', fault: 'not_http' })
+  })
+})
+
+describe('no way to the service', () => {
+  test('a closed port is unavailable', async () => {
+    await server.refuse()
+    expect(await failure(aTransport())).toMatchObject({ reason: 'unavailable', fault: 'refused' })
+  })
+
+  test('a host without address is unavailable', async () => {
+    const error = await failure(aTransport('http://no-such-host.invalid'))
+    expect(error).toMatchObject({ reason: 'unavailable', fault: 'dns' })
+  })
+
+  test('TLS where none is spoken is named', async () => {
+    const error = await failure(aTransport(server.url.replace('http:', 'https:')))
+    expect(error).toMatchObject({ reason: 'unavailable', fault: 'tls' })
+  })
+
+  test('a proxy that is away is named as such', async () => {
+    const proxy = secretFromText(`http://user:pr0xy-password@127.0.0.1:${await freePort()}`)
+    const transport = createTransport({
+      account: anAccount({ baseUrl: server.url, proxy }),
+      limits,
+    })
+    onTestFinished(() => transport.close())
+    expect(await failure(transport)).toMatchObject({ reason: 'unavailable', fault: 'proxy' })
+  })
+
+  test('a caller that gives up gets a time-out at once', async () => {
+    server.script('hang')
+    const stop = new AbortController()
+    const failed = failure(aTransport(server.url, { ...limits, headersMs: 10_000 }), stop.signal)
+    await expect.poll(() => server.requests.length).toBe(1)
+    stop.abort()
+    expect(await failed).toMatchObject({ reason: 'timeout' })
+  })
+})
+
+test('a proxy is used, with its credentials, and they are not sent on', async () => {
+  const proxy = secretFromText(server.url.replace('//', '//user:pr0xy@'))
+  server.script(page)
+  const account = anAccount({ baseUrl: 'http://api.example.com', proxy })
+  const transport = createTransport({ account, limits })
+  onTestFinished(() => transport.close())
+  await ask(transport)
+  const basic = Buffer.from('user:pr0xy').toString('base64')
+  expect(server.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${basic}`)
+  expect(server.requests[0]?.headers.host).toBe('api.example.com')
+})
+
+test('a base URL may have a path of its own', async () => {
+  server.script(page)
+  await ask(aTransport(`${server.url}/mirror`))
+  expect(server.requests[0]?.path).toBe('/mirror/x')
+})
+
+test('no key stands in any error, its causes or its stack', async () => {
+  const echo = JSON.stringify({ message: `you sent ${testKey}`, code: testKey })
+  const answers: ScriptedAnswer[] = [400, 401, 403, 429, 500].map((status) => ({
+    status,
+    body: echo,
+  }))
+  for (const answer of [...answers, 'cut', 'hang', { status: 200, body: testKey }] as const) {
+    server.script(answer)
+    const error = await failure(aTransport())
+    expect(inspect(error, { depth: 12, showHidden: true })).not.toContain(testKey)
+  }
+})
+
+function retry(after: string): ScriptedAnswer {
+  return { status: 429, headers: { 'retry-after': after } }
+}
+
+function aTransport(baseUrl = server.url, given = limits): Transport {
+  const transport = createTransport({ account: anAccount({ baseUrl }), limits: given })
+  onTestFinished(() => transport.close())
+  return transport
+}
+
+async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSearchPage> {
+  const limits = { ...daemonLimits, pageSize: 10 }
+  const about = { path: '/x', authorization: testKey, body: {}, signal, limits }
+  const request = { method: 'POST', ...about } as const
+  const answer = await transport.request(request)
+  if (answer.status >= 300) throw failureOfAnswer(answer, [testKey])
+  return readAnswer(answer, wireSearchPage)
+}
+
+async function failure(transport: Transport, signal?: AbortSignal): Promise<ServiceError> {
+  const error = await ask(transport, signal).catch((thrown: unknown) => thrown)
+  if (error instanceof ServiceError) return error
+  throw new Error(`no ServiceError: ${inspect(error)}`)
+}
+
+async function rawServer(answer: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>()
+  const raw = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('data', () => answer(socket))
+  })
+  raw.listen(0, '127.0.0.1')
+  await once(raw, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    raw.close()
+  })
+  return `http://127.0.0.1:${(raw.address() as AddressInfo).port}`
+}

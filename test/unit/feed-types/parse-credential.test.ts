@@ -1,0 +1,341 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseCredential } from '../../../src/feed-types/credentials.ts'
+
+const record = {
+  id: 406_285_232_303,
+  source_id: 'combolists',
+  imported_at: '2026-01-05T16:30:37.589388+00:00',
+  identity_name: 'joe@acme.com',
+  hash: 'hunter2-of-joe',
+  hash_type: null,
+  domain: 'acme.com',
+  auth_domains: ['vpn.acme.com', 'mail.acme.com'],
+  known_password_id: 12,
+  source: {
+    id: 'combolists',
+    name: 'Combo of 2026',
+    description_en: 'Many lists.',
+    description_fr: 'Bien des listes.',
+    breached_at: '2025-12-01T00:00:00',
+    leaked_at: null,
+    is_alert_enabled: true,
+    pii_tags: ['email', 'password'],
+  },
+  remediated_at: null,
+  ignored_at: '2026-01-06T00:00:00Z',
+}
+
+function parsed(changes: Record<string, unknown> = {}) {
+  const credential = parseCredential({ ...record, ...changes }, 'high')
+  if (!credential.ok) throw new Error(credential.problem)
+  return credential
+}
+
+test('a record becomes an event of the severity of its feed, the secret apart', () => {
+  expect(parsed()).toEqual({
+    ok: true,
+    secret: 'hunter2-of-joe',
+    wholeSecret: 'hunter2-of-joe',
+    identity: 'joe@acme.com',
+    domain: 'acme.com',
+    event: {
+      uid: 'credential/406285232303',
+      kind: 'credential',
+      type: 'credential',
+      source: 'combolists',
+      severity: 'high',
+      originalSeverity: null,
+      createdAtMs: Date.UTC(2026, 0, 5, 16, 30, 37, 589),
+      matchedAtMs: null,
+      ignoredAtMs: Date.UTC(2026, 0, 6),
+      remediatedAtMs: null,
+      url: null,
+      tags: [],
+      notes: null,
+      identifiers: [],
+      highlights: {
+        identity_name: ['joe@acme.com'],
+        domain: ['acme.com'],
+        'source.name': ['Combo of 2026'],
+        imported_at: ['2026-01-05T16:30:37.589388+00:00'],
+        password: ['h••••e'],
+        'source.breached_at': ['2025-12-01T00:00:00'],
+        auth_domains: ['vpn.acme.com', 'mail.acme.com'],
+        'source.pii_tags': ['email', 'password'],
+      },
+    },
+  })
+})
+
+test('a record with nothing but an id becomes an event', () => {
+  const { event, ...rest } = parsed(
+    Object.fromEntries(Object.keys(record).map((key) => [key, key === 'id' ? 7 : null])),
+  )
+  expect(rest).toEqual({
+    ok: true,
+    secret: null,
+    wholeSecret: null,
+    identity: null,
+    domain: null,
+  })
+  expect(event).toMatchObject({ uid: 'credential/7', source: '', createdAtMs: null })
+  expect(event.highlights).toEqual({})
+  expect(parseCredential({ id: 7 }, 'high')).toEqual({ ...rest, event })
+})
+
+test('an unreadable time is none, and a time without a zone is UTC', () => {
+  expect(parsed({ imported_at: 'yesterday' }).event.createdAtMs).toBeNull()
+  expect(parsed({ imported_at: '2026-01-05T01:00:00' }).event.createdAtMs).toBe(
+    Date.UTC(2026, 0, 5, 1),
+  )
+})
+
+test('a time may be a number of seconds or of milliseconds, also as text', () => {
+  const atMs = Date.UTC(2026, 0, 5, 1)
+  for (const imported of [atMs / 1000, atMs, atMs + 0.7, ` ${atMs / 1000} `]) {
+    expect(parsed({ imported_at: imported }).event.createdAtMs).toBe(atMs)
+  }
+})
+
+test('the source is the id of the source, however it is written', () => {
+  expect(parsed({ source: null }).event.source).toBe('combolists')
+  expect(parsed({ source: { id: 12 }, source_id: 'other' }).event.source).toBe('12')
+  expect(parsed({ source: null, source_id: null }).event.source).toBe('')
+})
+
+test('odd ornaments are read as far as they go', () => {
+  const { event } = parsed({
+    auth_domains: 'acme.com',
+    known_password_id: 'x',
+    source: { id: 's', name: 7, breached_at: {}, leaked_at: [], pii_tags: [1] },
+  })
+  expect(Object.keys(event.highlights)).toEqual([
+    'identity_name',
+    'domain',
+    'source.name',
+    'imported_at',
+    'password',
+    'auth_domains',
+    'source.pii_tags',
+  ])
+  expect(event.unread).toEqual(['breached_at'])
+})
+
+test('of a long text its beginning is kept, and of long lists the first twenty', () => {
+  const words = 'a b '.repeat(1_500)
+  const most = (length: number): string => `${words.slice(0, length)}…`
+  const many = Array.from({ length: 25 }, (_, n) => `n${n}`)
+  const { event } = parsed({
+    hash_type: words,
+    domain: words,
+    auth_domains: many,
+    source: { id: words, name: words, pii_tags: many },
+  })
+  expect(event.source).toBe(most(200))
+  expect(event.highlights).toMatchObject({
+    hash_type: [most(500)],
+    domain: [most(500)],
+    'source.name': [most(500)],
+    auth_domains: many.slice(0, 20),
+    'source.pii_tags': many.slice(0, 20),
+  })
+})
+
+test('a secret in parts is masked elsewhere as far as a hundred parts and ten levels', () => {
+  const parts = Array.from({ length: 101 }, (_, n) => `part-${1_000 + n}x`)
+  const shownOf = (hash: unknown, text: string) =>
+    parsed({ hash, source: { name: text } }).event.highlights['source.name']
+  expect(shownOf(parts, `in ${parts[99]} within`)).toEqual(['in p••••x within'])
+  expect(shownOf(parts, `in ${parts[100]} within`)).toEqual([`in ${parts[100]} within`])
+  expect(shownOf([parts.slice(0, 60), parts.slice(60)], `in ${parts[99]} within`)).toEqual([
+    'in p••••x within',
+  ])
+  const nested = (levels: number): unknown =>
+    levels === 0 ? 'part-deep' : { [`x${levels}`]: nested(levels - 1) }
+  expect(shownOf(nested(10), 'in part-deep within')).toEqual(['in p••••p within'])
+  expect(shownOf(nested(11), 'in part-deep within')).toEqual(['in part-deep within'])
+  expect(parsed({ hash: parts }).event.unread).toEqual(['hash'])
+  expect(parsed({ hash: parts }).secret).toBeNull()
+})
+
+test('a source may be its name alone, and a secret or a time a number', () => {
+  const { event, secret } = parsed({
+    hash: 123_456,
+    imported_at: Date.UTC(2026, 0, 5),
+    source: 'combo 7',
+    ignored_at: Date.UTC(2026, 0, 6),
+    remediated_at: Date.UTC(2026, 0, 7),
+  })
+  expect(secret).toBe('123456')
+  expect(event).toMatchObject({
+    source: 'combo 7',
+    createdAtMs: Date.UTC(2026, 0, 5),
+    ignoredAtMs: Date.UTC(2026, 0, 6),
+    remediatedAtMs: Date.UTC(2026, 0, 7),
+    highlights: {
+      'source.name': ['combo 7'],
+      imported_at: ['2026-01-05T00:00:00.000Z'],
+      password: ['1••••6'],
+    },
+  })
+  expect(parsed({ source: 7 }).event).toMatchObject({ source: '7' })
+  const leaked_at = '2025-12-02T00:00:00'
+  expect(parsed({ source: { leaked_at } }).event.highlights['source.leaked_at']).toEqual([
+    leaked_at,
+  ])
+})
+
+test('what repeats or holds a secret is masked in a name or a domain, be it a time or a pair', () => {
+  const hash = '2026-01-05T16:30:37Z'
+  const { highlights } = parsed({ hash, domain: hash, source: { name: 'ann:hunter22' } }).event
+  expect(highlights).toMatchObject({ domain: ['2••••Z'], 'source.name': ['ann:h••••2'] })
+  expect(parsed({ hash_type: ' ' }).event.highlights).not.toHaveProperty('hash_type')
+})
+
+describe('without an id it is no credential', () => {
+  test.each([
+    ['no object', 'joe:hunter2', 'item: '],
+    ['without an id', {}, 'id: '],
+    ['an id in words', { ...record, id: 'hunter2' }, 'id: '],
+    ['an id of 2^53', { ...record, id: 2 ** 53 }, 'id: '],
+    ['an id below zero', { ...record, id: -1 }, 'id: '],
+    ['an id with a fraction', { ...record, id: 1.5 }, 'id: '],
+  ])('%s', (_what, raw, problem) => {
+    const credential = parseCredential(raw, 'high')
+    expect(credential).toEqual({
+      ok: false,
+      uid: null,
+      problem: expect.stringContaining(problem),
+    })
+    expect(JSON.stringify(credential)).not.toContain('hunter2')
+  })
+})
+
+describe('a secret', () => {
+  const secret = fc.stringMatching(/^[a-zA-Z0-9!$%&*+?#~]{12,40}$/)
+
+  test('is nowhere in the event, also where the identity holds it', () => {
+    fc.assert(
+      fc.property(secret, fc.constantFrom('joe@acme.com:', 'joe:'), (hash, before) => {
+        const { event } = parsed({ hash, identity_name: before + hash })
+        expect(JSON.stringify(event)).not.toContain(hash)
+      }),
+    )
+  })
+
+  test('is nowhere in the event, whichever field repeats it', () => {
+    fc.assert(
+      fc.property(secret, fc.constantFrom('', ' ', '\t'), (hash, around) => {
+        const repeated = `in ${hash} within`
+        const { event } = parsed({
+          hash: around + hash + around,
+          identity_name: repeated,
+          hash_type: repeated,
+          domain: repeated,
+          imported_at: repeated,
+          auth_domains: [repeated, hash],
+          source: {
+            id: repeated,
+            name: repeated,
+            breached_at: hash,
+            leaked_at: repeated,
+            pii_tags: [repeated],
+          },
+        })
+        expect(JSON.stringify(event)).not.toContain(hash)
+      }),
+    )
+  })
+
+  test.each(['hun<mark>ter2</mark>-of-joe', 'hun<m<mark>ark>ter2-of-joe'])(
+    'is masked as well where mark tags split it: %s',
+    (name) => {
+      const { event } = parsed({ source: { name } })
+      expect(event.highlights['source.name']).toEqual(['h••••e'])
+    },
+  )
+
+  test('is masked from four characters on, and a time that holds its digits stays a time', () => {
+    const four = parsed({ hash: '2026', hash_type: 'from 2026' }).event.highlights
+    expect(four).toMatchObject({ 'source.name': ['Combo of ••••'], hash_type: ['from ••••'] })
+    expect(four['source.breached_at']).toEqual(['2025-12-01T00:00:00'])
+    expect(four['imported_at']).toEqual([record.imported_at])
+    expect(parsed({ hash: 'acm' }).event.highlights['domain']).toEqual(['acme.com'])
+  })
+
+  test.each([
+    ['joe:hunter22', 'joe:h••••2'],
+    ['joe|hunter22', 'joe|h••••2'],
+    ['joe;hunter22', 'joe;h••••2'],
+    ['joe,hunter22', 'joe,h••••2'],
+    ['joe\thunter22', 'joe\th••••2'],
+    ['joe hunter22', 'joe h••••2'],
+    ['joe@acme.com | hunter22', 'joe@acme.com | h••••2'],
+    ['joe:my own|secret words', 'joe:m••••s'],
+    ['joe.doe:12345', 'joe.doe:••••'],
+    ['https://acme.com/login|joe|hunter22', 'https://acme.com/login|joe|h••••2'],
+    ['joe.doe@acme.com', 'joe.doe@acme.com'],
+    ['https://acme.com/login', 'https://acme.com/login'],
+    ['ACME\\joe', 'ACME\\joe'],
+  ])('that is not stated, but stands behind the login: %j is kept as %j', (name, kept) => {
+    const { highlights } = parsed({ hash: null, identity_name: name }).event
+    expect(highlights['identity_name']).toEqual([kept])
+  })
+
+  test('of more than 1,000 characters goes masked, and is yet whole for the pair', () => {
+    const most = 'b'.repeat(1_000)
+    expect(parsed({ hash: most })).toMatchObject({ secret: most, wholeSecret: most })
+    expect(parsed({ hash: `${most}b` })).toMatchObject({ secret: null, wholeSecret: `${most}b` })
+  })
+
+  test('that is longer than what is read of a text leaves no piece of it', () => {
+    const long = Array.from({ length: 900 }, (_, i) => `word${i}`).join('-')
+    const name = `${'a'.repeat(100)}${long} and more`
+    const { event } = parsed({ hash: long, source: { name } })
+    expect(JSON.stringify(event)).not.toContain('word1')
+  })
+
+  test('in parts is masked elsewhere from ten levels down, and a depth bomb ends there', () => {
+    const nested = (levels: number): unknown =>
+      Array.from({ length: levels }).reduce((inner) => [{ inner }], 'hunter22')
+    const nameOf = (hash: unknown): unknown =>
+      parsed({ hash, source: { name: 'of hunter22' } }).event.highlights['source.name']
+    expect(nameOf(nested(5))).toEqual(['of h••••2'])
+    expect(nameOf([nested(5)])).toEqual(['of hunter22'])
+    expect(nameOf(nested(20_000))).toEqual(['of hunter22'])
+  })
+
+  test('of more than a hundred parts is masked by the first hundred', () => {
+    const parts = Array.from({ length: 101 }, (_, i) => `hunter-${1_000 + i}`)
+    const names = (hash: unknown): unknown =>
+      parsed({ hash, source: { name: `${parts[99]} ${parts[100]}` } }).event.highlights[
+        'source.name'
+      ]
+    expect(names(parts)).toEqual(['h••••9 hunter-1100'])
+    expect(names([parts.slice(0, 99), parts.slice(99)])).toEqual(['h••••9 hunter-1100'])
+  })
+
+  test('is in what is stored cut, however long', () => {
+    const long = `A${'b'.repeat(20_000)}`
+    const { identity, event } = parsed({ hash: long, identity_name: long })
+    expect(identity).toBe(long)
+    expect(event.highlights['password']).toEqual(['A••••…'])
+    expect(JSON.stringify(event).length).toBeLessThan(2_000)
+  })
+})
+
+test('any record parses or is refused, and nothing of it is unbounded', () => {
+  const value = fc.oneof(fc.jsonValue(), fc.string(), fc.array(fc.string({ maxLength: 3000 })))
+  const keys = fc.constantFrom(...Object.keys(record).filter((key) => key !== 'id'))
+  fc.assert(
+    fc.property(fc.dictionary(keys, value), (changes) => {
+      const credential = parseCredential({ ...record, ...changes }, 'unheard-of')
+      if (!credential.ok) return
+      expect(JSON.stringify(credential.event).length).toBeLessThan(100_000)
+      for (const texts of Object.values(credential.event.highlights)) {
+        for (const text of texts) expect(text.length).toBeLessThanOrEqual(501)
+      }
+    }),
+  )
+})

@@ -1,0 +1,117 @@
+import { spawnSync } from 'node:child_process'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { signalWithin, systemClock } from '../../../src/lib/clock.ts'
+
+const clockModule = new URL('../../../src/lib/clock.ts', import.meta.url).href
+
+/** Whether a promise has settled once everything that was due has run. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false
+  void promise.then(() => (settled = true))
+  await vi.advanceTimersByTimeAsync(0)
+  return settled
+}
+
+describe('time', () => {
+  test('now is the wall clock in milliseconds; monotonic never goes back', () => {
+    expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000)
+    const first = systemClock.monotonic()
+    expect(systemClock.monotonic()).toBeGreaterThanOrEqual(first)
+  })
+})
+
+describe('sleep', () => {
+  afterEach(() => vi.useRealTimers())
+
+  test('ends when its time is over, not before', async () => {
+    vi.useFakeTimers()
+    const sleep = systemClock.sleep(5000)
+    await vi.advanceTimersByTimeAsync(4999)
+    expect(await isSettled(sleep)).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await isSettled(sleep)).toBe(true)
+  })
+
+  test('ends at once and without error when its signal aborts, and leaves nothing behind', async () => {
+    vi.useFakeTimers()
+    const stopping = new AbortController()
+    const removed = vi.spyOn(stopping.signal, 'removeEventListener')
+    const sleep = systemClock.sleep(60_000, stopping.signal)
+    stopping.abort()
+    await expect(sleep).resolves.toBeUndefined()
+    expect(vi.getTimerCount()).toBe(0)
+    expect(removed).toHaveBeenCalledOnce()
+  })
+
+  test('does not begin under a signal that is aborted already', async () => {
+    vi.useFakeTimers()
+    await systemClock.sleep(60_000, AbortSignal.abort())
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('leaves no listener on a signal that outlives it', async () => {
+    vi.useFakeTimers()
+    const { signal } = new AbortController()
+    const added = vi.spyOn(signal, 'addEventListener')
+    const removed = vi.spyOn(signal, 'removeEventListener')
+    const sleep = systemClock.sleep(10, signal)
+    await vi.advanceTimersByTimeAsync(10)
+    await sleep
+    expect(removed.mock.calls.map(([, listener]) => listener)).toEqual(
+      added.mock.calls.map(([, listener]) => listener),
+    )
+  })
+
+  test('of nothing, or of less, still lets others run', async () => {
+    vi.useFakeTimers()
+    for (const ms of [0, -5]) {
+      const sleep = systemClock.sleep(ms)
+      expect(vi.getTimerCount()).toBe(1)
+      await vi.advanceTimersByTimeAsync(1)
+      await sleep
+    }
+  })
+
+  test('lasts longer than the longest timer of Node', async () => {
+    vi.useFakeTimers()
+    const longest = 2 ** 31 - 1
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const sleep = systemClock.sleep(longest + 5000)
+    await vi.advanceTimersByTimeAsync(longest + 4999)
+    expect(await isSettled(sleep)).toBe(false)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await isSettled(sleep)).toBe(true)
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual([longest, 5000])
+  })
+})
+
+describe('signalWithin', () => {
+  test('aborts when a parent does, with its reason', () => {
+    const parent = new AbortController()
+    const signal = signalWithin(60_000, undefined, parent.signal)
+    expect(signal.aborted).toBe(false)
+    parent.abort(new Error('stopping'))
+    expect(signal.reason).toEqual(new Error('stopping'))
+  })
+
+  test.each([1, 0.2, 0, -3.7])('aborts by itself after %d ms', async (ms) => {
+    const signal = signalWithin(ms)
+    await vi.waitUntil(() => signal.aborted)
+    expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  test('does not abort early for being further ahead than the longest timer', async () => {
+    const signal = signalWithin(2 ** 33)
+    const later = signalWithin(20)
+    await vi.waitUntil(() => later.aborted)
+    expect(signal.aborted).toBe(false)
+  })
+
+  test('does not keep the process alive', () => {
+    const program = `import { signalWithin } from '${clockModule}'; globalThis.kept = signalWithin(60000)`
+    const { status, error } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: 10_000,
+    })
+    expect({ status, error }).toEqual({ status: 0, error: undefined })
+  })
+})

@@ -1,0 +1,171 @@
+import { afterEach, describe, expect, test } from 'vitest'
+import { createSchedule, cronProblem } from '../../../src/lib/cron-schedule.ts'
+
+const at = (iso: string): number => Date.parse(iso)
+const shown = (ms: number): string => new Date(ms).toISOString().replace(':00.000Z', 'Z')
+
+function firesOf(cron: string, timeZone: string, after: string): string[] {
+  const schedule = createSchedule({ cron, timeZone })
+  const fires: number[] = [schedule.next(at(after))]
+  while (fires.length < 4) fires.push(schedule.next(fires.at(-1) ?? 0))
+  return fires.map(shown)
+}
+
+describe('a schedule', () => {
+  test('fires in local time, winter and summer', () => {
+    const schedule = createSchedule({ cron: '0 8,16 * * *', timeZone: 'Europe/Zurich' })
+    expect(shown(schedule.next(at('2026-11-20T10:00:00Z')))).toBe('2026-11-20T15:00Z')
+    expect(shown(schedule.next(at('2026-07-20T00:00:00Z')))).toBe('2026-07-20T06:00Z')
+  })
+
+  test('fires strictly after, and looks back to the instant itself', () => {
+    const schedule = createSchedule({ cron: '0 8 * * *', timeZone: 'UTC' })
+    const eight = at('2026-11-20T08:00:00Z')
+    expect(shown(schedule.next(eight - 1))).toBe('2026-11-20T08:00Z')
+    expect(shown(schedule.next(eight))).toBe('2026-11-21T08:00Z')
+    expect(shown(schedule.previous(eight))).toBe('2026-11-20T08:00Z')
+    expect(shown(schedule.previous(eight - 1))).toBe('2026-11-19T08:00Z')
+  })
+
+  test('fires at the end of the gap where its time is skipped', () => {
+    expect(firesOf('30 2 * * *', 'Europe/Zurich', '2026-03-28T00:00:00Z').slice(0, 3)).toEqual([
+      '2026-03-28T01:30Z',
+      '2026-03-29T01:00Z',
+      '2026-03-30T00:30Z',
+    ])
+  })
+
+  test('fires once where the end of the gap is an occurrence of its own', () => {
+    expect(firesOf('0,30 2,3 * * *', 'Europe/Zurich', '2026-03-29T00:59:00Z').slice(0, 3)).toEqual([
+      '2026-03-29T01:00Z',
+      '2026-03-29T01:30Z',
+      '2026-03-30T00:00Z',
+    ])
+  })
+
+  test('fires the first time where its time comes twice', () => {
+    expect(firesOf('30 2 * * *', 'Europe/Zurich', '2026-10-25T00:00:00Z').slice(0, 2)).toEqual([
+      '2026-10-25T00:30Z',
+      '2026-10-26T01:30Z',
+    ])
+  })
+
+  test('is the same from within the hour that comes twice', () => {
+    const schedule = createSchedule({ cron: '30 2 * * *', timeZone: 'Europe/Zurich' })
+    const secondTwoTen = at('2026-10-25T01:10:00Z')
+    expect(shown(schedule.next(secondTwoTen))).toBe('2026-10-26T01:30Z')
+    expect(shown(schedule.previous(secondTwoTen))).toBe('2026-10-25T00:30Z')
+  })
+
+  test('knows a change of half an hour', () => {
+    expect(
+      firesOf('15 2 * * *', 'Australia/Lord_Howe', '2026-10-02T20:00:00Z').slice(0, 2),
+    ).toEqual(['2026-10-03T15:30Z', '2026-10-04T15:15Z'])
+  })
+
+  test('fires at the beginning of the next day for a day that a country left out', () => {
+    expect(firesOf('0 8 * * *', 'Pacific/Apia', '2011-12-29T18:30:00Z').slice(0, 2)).toEqual([
+      '2011-12-30T10:00Z',
+      '2011-12-30T18:00Z',
+    ])
+  })
+
+  test('takes a day of the month or a day of the week where both are given', () => {
+    expect(firesOf('0 8 1 * mon', 'UTC', '2026-08-25T00:00:00Z')).toEqual([
+      '2026-08-31T08:00Z',
+      '2026-09-01T08:00Z',
+      '2026-09-07T08:00Z',
+      '2026-09-14T08:00Z',
+    ])
+  })
+
+  test('waits for the next leap year', () => {
+    expect(firesOf('0 8 29 2 *', 'UTC', '2096-03-01T00:00:00Z').slice(0, 2)).toEqual([
+      '2104-02-29T08:00Z',
+      '2108-02-29T08:00Z',
+    ])
+  })
+
+  test.each([
+    ['0 8 * * 7', '0 8 * * sun'],
+    ['0 8 * JAN-Mar,12 *', '0 8 * 1-3,12 *'],
+    ['0 8 * * fri-sun', '0 8 * * 0,5,6'],
+    ['0 */6 * * *', '0 0,6,12,18 * * *'],
+    ['*/15 8-9 * * *', '0,15,30,45 8,9 * * *'],
+    ['0 9-17/4 * * *', '0 9,13,17 * * *'],
+    ['  0  8\t* * * ', '0 8 * * *'],
+  ])('reads %j as %j', (one, other) => {
+    const from = '2026-01-30T00:00:00Z'
+    expect(firesOf(one, 'UTC', from)).toEqual(firesOf(other, 'UTC', from))
+  })
+})
+
+describe('a host in another zone', () => {
+  const zoneOfHost = process.env['TZ']
+
+  afterEach(() => {
+    if (zoneOfHost === undefined) delete process.env['TZ']
+    else process.env['TZ'] = zoneOfHost
+  })
+
+  test.each(['America/New_York', 'Australia/Lord_Howe'])('%s changes nothing', (zone) => {
+    const from = '2026-03-07T12:00:00Z'
+    const expected = firesOf('30 2 * * *', 'UTC', from)
+    process.env['TZ'] = zone
+    expect(new Date(at(from)).getTimezoneOffset()).not.toBe(0)
+    expect(firesOf('30 2 * * *', 'UTC', from)).toEqual(expected)
+    expect(expected[0]).toBe('2026-03-08T02:30Z')
+  })
+})
+
+describe('no schedule is made of', () => {
+  test.each([
+    ['0 0 8 * * *', /seconds/],
+    ['0 0 8 * * * 2026', /seconds and years/],
+    ['0 8 * *', /five fields/],
+    ['@daily', /five fields/],
+    ['', /five fields/],
+    ['60 8 * * *', /its minute/],
+    ['0 24 * * *', /its hour/],
+    ['0 8-6 * * *', /its hour/],
+    ['5/10 8 * * *', /its minute/],
+    ['*/0 8 * * *', /its minute/],
+    ['0 8 0 * *', /its day of the month/],
+    ['0 8 L * *', /its day of the month/],
+    ['0 8 15W * *', /its day of the month/],
+    ['0 8 1, * *', /its day of the month/],
+    ['0 8 * 13 *', /its month/],
+    ['0 8 * february *', /its month/],
+    ['0 8 * * 8', /its day of the week/],
+    ['0 8 * * mon#2', /its day of the week/],
+    ['0 8 * * +mon', /its day of the week/],
+    ['0 8 * * fri-mon', /its day of the week/],
+    ['0 8 * * sun-sun', /its day of the week/],
+    ['0 8 ? * mon', /its day of the month/],
+    ['0 8 */2 * mon', /beside a day of the other kind/],
+    ['0 8 1 * */2', /beside a day of the other kind/],
+    ['0 8 30 2 *', /never fires/],
+    ['0 8 31 4,6,9,11 *', /never fires/],
+    ['* * * * *', /every 15 minutes/],
+    ['*/14 * * * *', /every 15 minutes/],
+    ['0,14 8 * * *', /every 15 minutes/],
+    ['0,50 0,23 * * *', /every 15 minutes/],
+  ])('%j: %s', (cron, problem) => {
+    const wrong = cronProblem(cron)
+    expect(wrong?.problem).toMatch(problem)
+    expect(wrong?.remedy).toMatch(/^write /)
+  })
+
+  test.each(['0,15 8 * * *', '50 23 * * *', '*/15 * * * *', '0 0 2,* * *'])('but of %j', (cron) => {
+    expect(cronProblem(cron)).toBeUndefined()
+  })
+
+  test('what was not checked before: it throws with the problem and the remedy', () => {
+    expect(() => createSchedule({ cron: '0 8 30 2 *', timeZone: 'UTC' })).toThrow(
+      /never fires; write a day/,
+    )
+    expect(() => createSchedule({ cron: '0 8 * * *', timeZone: 'Mars/Olympus' })).toThrow(
+      /not a time zone/,
+    )
+  })
+})

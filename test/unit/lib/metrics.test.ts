@@ -1,0 +1,341 @@
+import { register } from 'prom-client'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { severities } from '../../../src/event.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
+import {
+  helpOf,
+  type MetricDefinition,
+  metricNames,
+  metricTable,
+  severityWords,
+} from '../../../src/lib/metric-table.ts'
+import { createMetrics, type Metrics, type StateMetrics } from '../../../src/lib/metrics.ts'
+import type { SinkReason } from '../../../src/sinks/sink.ts'
+import type { WalkReason } from '../../../src/store/feed-state.ts'
+import { pendingStates } from '../../../src/store/records.ts'
+import type { ServiceReason } from '../../../src/upstream/error.ts'
+
+const names = { feeds: ['brand'], sinks: ['soc'], accounts: ['main'], routes: ['root', 'urgent'] }
+const definitions = Object.entries<MetricDefinition>(metricTable)
+
+async function scrape(metrics: Metrics): Promise<string> {
+  return (await metrics.render()).body
+}
+
+/** The value of one sample line, e.g. `tocsin_redis_up`; undefined where there is none. */
+async function sample(metrics: Metrics, series: string): Promise<number | undefined> {
+  const body = await scrape(metrics)
+  const line = body.split('\n').find((text) => text.startsWith(`${series} `))
+  return line === undefined ? undefined : Number(line.slice(series.length + 1))
+}
+
+function clockAt(seconds: () => number): Clock {
+  return { ...systemClock, now: () => seconds() * 1000 }
+}
+
+describe('names and help', () => {
+  test.each(definitions)('%s follows the naming rules', (name, { kind, labels }) => {
+    expect(name).toMatch(/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/)
+    expect(name.endsWith('_total')).toBe(kind === 'counter')
+    expect(name.endsWith('_seconds') || kind !== 'histogram').toBe(true)
+    expect(name.endsWith('_timestamp_seconds')).toBe(name.includes('timestamp'))
+    expect(name).not.toMatch(/_(count|sum|bucket|counter|gauge|histogram)$/)
+    expect(name).not.toMatch(/millis|_ms$|minutes|hours|kilobytes|percent/)
+    for (const label of Object.keys(labels)) {
+      expect(label).toMatch(/^[a-z]+$/)
+      expect(['le', 'quantile', 'job', 'instance']).not.toContain(label)
+    }
+  })
+
+  test.each(definitions)('the help of %s says how to aggregate it', (_name, definition) => {
+    const isSummed = definition.kind !== 'gauge' && definition.scope === 'local'
+    const isShared = definition.scope === 'shared'
+    const help = helpOf(definition)
+    expect(help.includes('Local to this instance')).toBe(!isShared)
+    expect(help.endsWith('Shared by all instances (max).')).toBe(isShared)
+    expect(help.endsWith('Local to this instance (sum).')).toBe(isSummed)
+  })
+
+  test('everything in the table, and nothing else of its own, is in a scrape', async () => {
+    const metrics = createMetrics()
+    metrics.beginState().publish(0)
+    const body = await scrape(metrics)
+    const shown = [...body.matchAll(/^# TYPE (tocsin_\S+)/gm)].map((match) => String(match[1]))
+    expect(shown.toSorted()).toEqual(metricNames().toSorted())
+    expect(body).toMatch(/^process_cpu_seconds_total /m)
+    expect(body).toMatch(/^nodejs_eventloop_lag_seconds /m)
+  })
+
+  test('buckets rise, from a second to an hour for detection and from 50 ms to an hour for delivery', () => {
+    const detection = metricTable.event_match_to_fetch_seconds.buckets
+    const delivery = metricTable.event_fetch_to_delivery_seconds.buckets
+    for (const buckets of [detection, delivery]) {
+      expect([...buckets]).toEqual([...new Set(buckets)].toSorted((a, b) => a - b))
+    }
+    expect([detection[0], detection.at(-1)]).toEqual([1, 3600])
+    expect([delivery[0], delivery.at(-1)]).toEqual([0.05, 3600])
+  })
+})
+
+describe('label values are the words of the parts', () => {
+  test('severities', () => {
+    expect(severityWords).toEqual([...severities, 'unknown'])
+  })
+
+  test('the reasons of failed polls are those of a ServiceError', () => {
+    type Reason = Parameters<Metrics['feedPollsFailedTotal']['inc']>[0]['reason']
+    expectTypeOf<Reason>().toEqualTypeOf<ServiceReason>()
+  })
+
+  test('the reasons of a cursor reset are those of a walk begun anew', () => {
+    type Reason = Parameters<Metrics['feedCursorResetsTotal']['inc']>[0]['reason']
+    expectTypeOf<Reason>().toEqualTypeOf<Exclude<WalkReason, 'first' | 'again'>>()
+  })
+
+  test('the outcomes of attempts are those of a SinkError and the good one', () => {
+    type Outcome = Parameters<Metrics['deliveryAttemptsTotal']['inc']>[0]['outcome']
+    expectTypeOf<Outcome>().toEqualTypeOf<SinkReason | 'delivered'>()
+  })
+
+  test('the states of pending items are those of the ledger', () => {
+    type State = Parameters<StateMetrics['itemsPending']['set']>[0]['state']
+    expectTypeOf<State>().toEqualTypeOf<(typeof pendingStates)[number]>()
+    expect(metricTable.items_pending.labels.state).toEqual(pendingStates)
+  })
+
+  test('a metric, a label or a reason that does not exist is refused by the compiler', () => {
+    const metrics = createMetrics()
+    // @ts-expect-error no such metric
+    expect(metrics.feedPolls).toBeUndefined()
+    // @ts-expect-error no such reason
+    metrics.feedPollsFailedTotal.inc({ feed: 'brand', reason: 'bad_luck' })
+    // @ts-expect-error the sink is missing
+    metrics.itemsCreatedTotal.inc({ feed: 'brand' })
+    // @ts-expect-error read from Redis, not counted here
+    expect(metrics.deadLetters).toBeUndefined()
+  })
+})
+
+describe('counting', () => {
+  test('counters, gauges and histograms keep what they are told, per label set', async () => {
+    const metrics = createMetrics()
+    metrics.feedPollsTotal.inc({ feed: 'brand' })
+    metrics.feedPollsTotal.inc({ feed: 'brand' }, 2)
+    metrics.feedPollsTotal.inc({ feed: 'staff' })
+    metrics.configGeneration.set(7)
+    metrics.buildInfo.set({ version: '1.2.3' }, 1)
+    metrics.eventFetchToDeliverySeconds.observe({ sink: 'soc', severity: 'high' }, 0.2)
+    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="brand"}')).toBe(3)
+    expect(await sample(metrics, 'tocsin_feed_polls_total{feed="staff"}')).toBe(1)
+    expect(await sample(metrics, 'tocsin_config_generation')).toBe(7)
+    expect(await sample(metrics, 'tocsin_build_info{version="1.2.3"}')).toBe(1)
+    const bucket = 'tocsin_event_fetch_to_delivery_seconds_bucket'
+    const labels = 'sink="soc",severity="high"'
+    expect(await sample(metrics, `${bucket}{le="0.1",${labels}}`)).toBe(0)
+    expect(await sample(metrics, `${bucket}{le="0.25",${labels}}`)).toBe(1)
+  })
+
+  test('a severity that is not known is counted as unknown', async () => {
+    const metrics = createMetrics()
+    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'apocalyptic' })
+    metrics.eventsNewTotal.inc({ feed: 'brand', severity: 'constructor' })
+    const body = await scrape(metrics)
+    expect(body).toContain('tocsin_events_new_total{feed="brand",severity="unknown"} 2')
+    expect(body).not.toContain('apocalyptic')
+  })
+
+  test('a status code that is not documented is counted as other', async () => {
+    const metrics = createMetrics()
+    const target = { account: 'main', tier: 'search' } as const
+    metrics.apiRequestsTotal.inc({ ...target, code: 429 })
+    metrics.apiRequestsTotal.inc({ ...target, code: 'none' })
+    metrics.apiRequestsTotal.inc({ ...target, code: 418 })
+    const series = 'tocsin_api_requests_total{account="main",tier="search"'
+    expect(await sample(metrics, `${series},code="429"}`)).toBe(1)
+    expect(await sample(metrics, `${series},code="none"}`)).toBe(1)
+    expect(await sample(metrics, `${series},code="other"}`)).toBe(1)
+  })
+
+  test('two instances in one process count apart and leave the global registry alone', async () => {
+    const one = createMetrics()
+    const other = createMetrics()
+    one.feedPollsTotal.inc({ feed: 'brand' })
+    expect(await sample(other, 'tocsin_feed_polls_total{feed="brand"}')).toBeUndefined()
+    expect(register.getMetricsAsArray()).toEqual([])
+  })
+})
+
+describe('starting at 0', () => {
+  test('every metric with labels that can be named beforehand has a sample of 0', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    metrics.beginState().publish(0)
+    const body = await scrape(metrics)
+    const withSamples = new Set(
+      [...body.matchAll(/^(tocsin_\w+?)(_bucket)?[{ ]/gm)].map((m) => m[1]),
+    )
+    const expected = definitions
+      .filter(([name, { startsUnset }]) => name !== 'build_info' && !startsUnset)
+      .map(([name]) => `tocsin_${name}`)
+    expect(expected.filter((name) => !withSamples.has(name))).toEqual([])
+    expect(body).toContain('tocsin_feed_polls_failed_total{feed="brand",reason="auth"} 0')
+    expect(body).toContain('tocsin_events_routed_total{route="urgent",severity="unknown"} 0')
+    expect(body).toContain('tocsin_items_pending{sink="soc",state="held"} 0')
+    expect(body).toContain(
+      'tocsin_event_fetch_to_delivery_seconds_count{sink="soc",severity="critical"} 0',
+    )
+  })
+})
+
+describe('what is read from Redis', () => {
+  test('is shown whole: a reading that goes on changes nothing, what is gone from Redis is gone', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    const removed = 'tocsin_dead_letters{sink="removed"}'
+    const first = metrics.beginState()
+    first.deadLetters.set({ sink: 'removed' }, 3)
+    expect(await sample(metrics, removed)).toBeUndefined()
+    first.publish(0)
+    expect(await sample(metrics, removed)).toBe(3)
+    const second = metrics.beginState()
+    second.deadLetters.set({ sink: 'soc' }, 4)
+    expect(await sample(metrics, removed)).toBe(3)
+    second.publish(0)
+    expect(await sample(metrics, removed)).toBeUndefined()
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(4)
+  })
+
+  test('has no sample where a 0 would be untrue, until it is set', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    const series = 'tocsin_api_searches_remaining{account="main"}'
+    metrics.beginState().publish(0)
+    expect(await sample(metrics, series)).toBeUndefined()
+    const state = metrics.beginState()
+    state.apiSearchesRemaining.set({ account: 'main' }, 0)
+    state.publish(0)
+    expect(await sample(metrics, series)).toBe(0)
+  })
+
+  test('is left out while Redis is away, and local counters stay', async () => {
+    const metrics = createMetrics()
+    metrics.startAtZero(names)
+    metrics.feedPollsTotal.inc({ feed: 'brand' })
+    metrics.beginState().publish(0)
+    const { body } = await metrics.render(false)
+    expect(body).toContain('tocsin_redis_up 0')
+    expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1')
+    const shared = definitions.filter(([, { scope }]) => scope === 'shared')
+    expect(shared.filter(([name]) => body.includes(`tocsin_${name}`))).toEqual([])
+    expect(await sample(metrics, 'tocsin_redis_up')).toBe(1)
+    expect(await sample(metrics, 'tocsin_dead_letters{sink="soc"}')).toBe(0)
+  })
+
+  test('says how old it is: since its reading began, before the first since the start', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    now += 7
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(7)
+    metrics.beginState().publish((now - 2) * 1000)
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(2)
+    now += 300
+    expect(await sample(metrics, 'tocsin_state_age_seconds')).toBe(302)
+  })
+
+  test('a feed that nobody looked at lags since the start, not since 1970', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    metrics.startAtZero(names)
+    now += 60
+    metrics.beginState().publish(0)
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(60)
+    expect(
+      await sample(metrics, 'tocsin_feed_last_caught_up_timestamp_seconds{feed="brand"}'),
+    ).toBe(0)
+  })
+
+  test('a feed that a reload adds lags since then, and the others since the start', async () => {
+    let now = 1_000_000
+    const metrics = createMetrics({ clock: clockAt(() => now) })
+    metrics.startAtZero(names)
+    now += 3_600
+    metrics.startAtZero({ ...names, feeds: [...names.feeds, 'added'] })
+    now += 60
+    metrics.beginState().publish(0)
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="brand"}')).toBe(3_660)
+    expect(await sample(metrics, 'tocsin_feed_lag_seconds{feed="added"}')).toBe(60)
+  })
+
+  test('a name from the ledger cannot end its label', async () => {
+    const metrics = createMetrics()
+    const state = metrics.beginState()
+    state.deadLetters.set({ sink: 'a"} 1\ntocsin_redis_up 0 \\' }, 2)
+    state.publish(0)
+    const line = 'tocsin_dead_letters{sink="a\\"} 1\\ntocsin_redis_up 0 \\\\"} 2'
+    expect((await scrape(metrics)).split('\n')).toContain(line)
+  })
+})
+
+describe('told briefly', () => {
+  /** What 3,000 polls of a healthy feed, and deliveries to its sink, leave in a scrape. */
+  async function seriesOf(counts: { feeds: number; sinks: number }): Promise<string[]> {
+    const metrics = createMetrics({ isDetailed: false })
+    const [feeds, sinks] = [counts.feeds, counts.sinks].map((count, kind) =>
+      Array.from({ length: count }, (_, index) => `${kind ? 'sink' : 'feed'}-${index}`),
+    ) as [string[], string[]]
+    metrics.startAtZero({ feeds, sinks, accounts: [], routes: [] })
+    const state = metrics.beginState()
+    for (const feed of feeds) {
+      metrics.feedPollIntervalSeconds.set({ feed }, 60)
+      metrics.feedLagObjectiveSeconds.set({ feed }, 300)
+      metrics.feedSweepIntervalSeconds.set({ feed }, 3600)
+      metrics.feedPagesTotal.inc({ feed })
+      metrics.feedEmptyPagesTotal.inc({ feed })
+      metrics.eventsDuplicateTotal.inc({ feed })
+      for (const severity of severities) metrics.eventsNewTotal.inc({ feed, severity })
+      metrics.eventMatchToFetchSeconds.observe({ feed }, 1)
+      state.feedPaused.set({ feed, reason: 'operator' }, 0)
+      state.feedBackfillInProgress.set({ feed }, 0)
+    }
+    for (const sink of sinks) {
+      for (const outcome of ['delivered', 'timeout'] as const) {
+        metrics.deliveryAttemptsTotal.inc({ sink, outcome })
+      }
+      metrics.deliveriesTotal.inc({ sink, outcome: 'delivered' })
+      metrics.itemsSettledTotal.inc({ sink, outcome: 'delivered' })
+      for (const severity of severities) {
+        metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, 1)
+        metrics.suppressedTotal.inc({ sink, severity, reason: 'silence' })
+      }
+      for (const word of pendingStates) state.itemsPending.set({ sink, state: word }, 0)
+      state.itemsPending.set({ sink, state: 'digest' }, 3)
+      state.ledgerDiscrepancies.set({ sink }, 0)
+    }
+    state.publish(0)
+    return (await scrape(metrics)).split('\n').filter((line) => line.startsWith('tocsin_'))
+  }
+
+  test('a feed costs at most 15 series, a sink at most 30', async () => {
+    const none = (await seriesOf({ feeds: 0, sinks: 0 })).length
+    const feed = (await seriesOf({ feeds: 1, sinks: 0 })).length - none
+    const second = (await seriesOf({ feeds: 2, sinks: 0 })).length - none - feed
+    expect(second).toBeLessThanOrEqual(15)
+    expect(second).toBeGreaterThan(10)
+    const sinks = (await seriesOf({ feeds: 0, sinks: 2 })).length
+    const one = (await seriesOf({ feeds: 0, sinks: 1 })).length
+    expect(sinks - one).toBeLessThanOrEqual(30)
+    expect(sinks - one).toBeGreaterThan(10)
+  })
+
+  test('what is 0 or never happened is left out, and labels nobody asks for are summed up', async () => {
+    const lines = await seriesOf({ feeds: 1, sinks: 1 })
+    expect(lines).toContain('tocsin_events_new_total{feed="feed-0"} 5')
+    expect(lines).toContain('tocsin_event_match_to_fetch_seconds_count 1')
+    expect(lines).toContain('tocsin_event_fetch_to_delivery_seconds_count{severity="high"} 1')
+    expect(lines).toContain('tocsin_items_pending{sink="sink-0",state="digest"} 3')
+    expect(lines.filter((line) => line.includes('state="queued"'))).toEqual([])
+    expect(lines.filter((line) => line.includes('tocsin_feed_paused'))).toEqual([])
+    expect(lines.filter((line) => line.includes('tocsin_feed_empty_pages'))).toEqual([])
+    expect(lines.filter((line) => line.includes('outcome="gone"'))).toEqual([])
+  })
+})

@@ -1,0 +1,84 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import {
+  isOwnSocket,
+  openPrivateFile,
+  replacePrivateFile,
+  troubleOfPrivateFolder,
+} from '../../../src/lib/private-files.ts'
+
+let outer = ''
+let folder = ''
+beforeEach(() => {
+  outer = mkdtempSync(join(tmpdir(), 'tocsin-private-'))
+  folder = join(outer, 'state')
+})
+afterEach(() => rmSync(outer, { recursive: true, force: true }))
+
+test('a folder that is missing is made for this user alone', () => {
+  expect(troubleOfPrivateFolder(folder)).toBeUndefined()
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+})
+
+test.each([0o750, 0o701, 0o777])(
+  'one that others may enter (%o) is refused with the command that closes it',
+  (mode) => {
+    mkdirSync(folder)
+    chmodSync(folder, mode)
+    expect(troubleOfPrivateFolder(folder)).toContain(`run: chmod 700 ${folder}`)
+    chmodSync(folder, 0o700)
+    expect(troubleOfPrivateFolder(folder)).toBeUndefined()
+  },
+)
+
+test('a link to a folder is refused', () => {
+  mkdirSync(folder, { mode: 0o700 })
+  symlinkSync(folder, join(outer, 'link'))
+  expect(troubleOfPrivateFolder(join(outer, 'link'))).toContain('symbolic link')
+})
+
+test.runIf(process.getuid?.() === 0)(
+  'a folder or a socket of another user is refused by name',
+  async () => {
+    mkdirSync(folder, { mode: 0o700 })
+    const path = join(folder, 'redis.sock')
+    const server = createServer().listen(path)
+    await new Promise((resolve) => server.once('listening', resolve))
+    expect(isOwnSocket(path)).toBe(true)
+    chownSync(path, 65_534, 65_534)
+    expect(isOwnSocket(path)).toBe(false)
+    chownSync(folder, 65_534, 65_534)
+    expect(troubleOfPrivateFolder(folder)).toBe(
+      'it belongs to user 65534, and this is user 0; name a folder of your own',
+    )
+    await new Promise((resolve) => server.close(resolve))
+  },
+)
+
+test('a link in place of a file overwrites nothing elsewhere', () => {
+  mkdirSync(folder, { mode: 0o700 })
+  const diary = join(outer, 'diary')
+  writeFileSync(diary, 'dear diary')
+  symlinkSync(diary, join(folder, 'redis.log'))
+  symlinkSync(diary, join(folder, 'redis.conf'))
+  expect(() => closeSync(openPrivateFile(join(folder, 'redis.log')))).toThrow('ELOOP')
+  replacePrivateFile(join(folder, 'redis.conf'), 'port 0')
+  expect(readFileSync(diary, 'utf8')).toBe('dear diary')
+  expect(readFileSync(join(folder, 'redis.conf'), 'utf8')).toBe('port 0')
+  expect(readdirSync(folder).toSorted()).toEqual(['redis.conf', 'redis.log'])
+})

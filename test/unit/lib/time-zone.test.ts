@@ -1,0 +1,133 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  formatLocal,
+  instantOf,
+  isTimeZone,
+  latestReadingBy,
+  localDay,
+  localTime,
+  readingAt,
+  startOfLocalDay,
+  whenItShows,
+} from '../../../src/lib/time-zone.ts'
+import { labelAt, minutesOf, readingOf, windowsOf, zones, type Window } from './reference-clock.ts'
+
+const minuteMs = 60_000
+const at = (iso: string): number => Date.parse(iso)
+const shown = (ms: number): string => new Date(ms).toISOString()
+
+test.each(['Europe/Zurich', 'UTC', 'Etc/GMT-5', 'Asia/Kolkata'])('%s is a zone', (name) => {
+  expect(isTimeZone(name)).toBe(true)
+})
+
+test.each(['', 'Europe/Zürich', 'Mars/Olympus', '+01:00', '-5', ' UTC', 'CEST', 'constructor'])(
+  '%j is no zone',
+  (name) => {
+    expect(isTimeZone(name)).toBe(false)
+  },
+)
+
+test('an unknown zone is an error, not UTC', () => {
+  expect(() => readingAt(0, 'Mars/Olympus')).toThrow(RangeError)
+})
+
+test('local time has the fields of the wall calendar', () => {
+  expect(localTime(at('2026-11-20T18:20:30Z'), 'Asia/Kathmandu')).toEqual({
+    year: 2026,
+    month: 11,
+    day: 21,
+    hour: 0,
+    minute: 5,
+    weekday: 6,
+  })
+})
+
+test('a day and a minute are written with the zone they are true in', () => {
+  const ms = at('2026-11-20T23:30:00Z')
+  expect(localDay(ms, 'UTC')).toBe('2026-11-20')
+  expect(localDay(ms, 'Europe/Zurich')).toBe('2026-11-21')
+  expect(formatLocal(ms, 'Europe/Zurich')).toBe('2026-11-21 00:30 Europe/Zurich')
+  expect(formatLocal(ms, 'UTC')).toBe('2026-11-20 23:30 UTC')
+})
+
+test('what is below the minute is kept, before 1970 too', () => {
+  expect(readingAt(1234, 'Asia/Kathmandu') - 1234).toBe(5.5 * 3_600_000)
+  expect(readingAt(-1, 'UTC')).toBe(-1)
+})
+
+describe('the start of a local day', () => {
+  test('is midnight', () => {
+    expect(shown(startOfLocalDay(at('2026-11-20T10:00:00Z'), 'America/New_York'))).toBe(
+      '2026-11-20T05:00:00.000Z',
+    )
+  })
+
+  test('is the end of the gap where midnight is skipped', () => {
+    expect(shown(startOfLocalDay(at('2018-11-04T12:00:00Z'), 'America/Sao_Paulo'))).toBe(
+      '2018-11-04T03:00:00.000Z',
+    )
+  })
+
+  test('is the first of two midnights', () => {
+    const afterTheSecond = at('2026-11-01T05:30:00Z')
+    expect(formatLocal(afterTheSecond, 'America/Havana')).toBe('2026-11-01 00:30 America/Havana')
+    expect(shown(startOfLocalDay(afterTheSecond, 'America/Havana'))).toBe(
+      '2026-11-01T04:00:00.000Z',
+    )
+  })
+})
+
+describe('a reading', () => {
+  test('that is skipped is due at the end of the gap', () => {
+    const skipped = at('2026-03-29T02:30:00Z')
+    expect(shown(instantOf(skipped, 'Europe/Zurich'))).toBe('2026-03-29T01:00:00.000Z')
+  })
+
+  test('that comes twice is due the first time, and over from then on', () => {
+    const twice = at('2026-10-25T02:30:00Z')
+    expect(shown(instantOf(twice, 'Europe/Zurich'))).toBe('2026-10-25T00:30:00.000Z')
+    expect(latestReadingBy(at('2026-10-25T01:05:00Z'), 'Europe/Zurich')).toBeGreaterThan(twice)
+  })
+
+  test('of a day that a country left out is due when the next begins', () => {
+    const skipped = at('2011-12-30T08:00:00Z')
+    const instant = instantOf(skipped, 'Pacific/Apia')
+    expect(formatLocal(instant, 'Pacific/Apia')).toBe('2011-12-31 00:00 Pacific/Apia')
+  })
+
+  test('is awaited no longer than to the next change of the clock', () => {
+    const shownAtThree = at('2026-10-25T03:00:00Z')
+    const beforeMs = at('2026-10-25T00:30:00Z')
+    const changeMs = whenItShows(shownAtThree, beforeMs, 'Europe/Zurich')
+    expect(shown(changeMs)).toBe('2026-10-25T01:00:00.000Z')
+    expect(shown(whenItShows(shownAtThree, changeMs, 'Europe/Zurich'))).toBe(
+      '2026-10-25T02:00:00.000Z',
+    )
+  })
+})
+
+const windows = fc.constantFrom(...zones.flatMap(windowsOf))
+
+test('readings agree with a clock that is asked every minute, around every kind of change', () => {
+  fc.assert(
+    fc.property(windows, (window) => {
+      expect(disagreements(window)).toEqual([])
+    }),
+    { numRuns: 20 },
+  )
+})
+
+function disagreements(window: Window): unknown[] {
+  const { zone, fromMs } = window
+  const found: unknown[] = []
+  let latest = readingOf(labelAt(fromMs - minuteMs, zone))
+  for (const { atMs, reading, reached } of minutesOf(window)) {
+    latest = Math.max(latest, reading)
+    const latestMinute = Math.floor(latestReadingBy(atMs, zone) / minuteMs) * minuteMs
+    if (readingAt(atMs, zone) !== reading) found.push({ atMs, reading })
+    if (latestMinute !== latest) found.push({ atMs, latest, latestMinute })
+    for (const due of reached) if (instantOf(due, zone) !== atMs) found.push({ due, atMs })
+  }
+  return found
+}

@@ -1,0 +1,236 @@
+import { expect, test } from 'vitest'
+import {
+  findConditions,
+  type Condition,
+  type Snapshot,
+} from '../../../src/self-alerts/conditions.ts'
+import { conditionId, parseConditionId } from '../../../src/self-alerts/troubles.ts'
+
+const minute = 60_000
+const day = 24 * 60 * minute
+const nowMs = 100 * day
+
+/** All is well; say only what is not. */
+function aSnapshot(overrides: Partial<Snapshot> = {}): Snapshot {
+  const redis = { problems: [], isFull: false }
+  return { feeds: [], accounts: [], left: [], sinks: [], redis, unaccounted: [], ...overrides }
+}
+
+function aFeed(overrides: Partial<Snapshot['feeds'][number]> = {}): Snapshot['feeds'][number] {
+  return {
+    name: 'brand',
+    account: 'main',
+    lagObjectiveMs: 5 * minute,
+    isPaused: false,
+    lastSuccessMs: nowMs,
+    lastCaughtUpMs: nowMs - minute,
+    ...overrides,
+  }
+}
+
+function aSink(overrides: Partial<Snapshot['sinks'][number]> = {}): Snapshot['sinks'][number] {
+  return {
+    name: 'soc',
+    circuit: 'closed',
+    disabled: undefined,
+    deadLetters: 0,
+    paused: undefined,
+    ...overrides,
+  }
+}
+
+function found(overrides: Partial<Snapshot>, afterMs = 5 * minute): Condition[] {
+  return findConditions(aSnapshot(overrides), { nowMs, afterMs })
+}
+
+test('where all is well nothing is found', () => {
+  const accounts = [{ name: 'main', isRefused: false }]
+  expect(found({ feeds: [aFeed()], sinks: [aSink()], accounts })).toEqual([])
+})
+
+test('items that wait in an account that left are told of after notices.after, and nothing once they are settled', () => {
+  const left = [
+    { name: 'umbrella', pending: 12 },
+    { name: 'quiet', pending: 0 },
+  ]
+  expect(found({ left })).toMatchObject([
+    { id: 'account-left-umbrella', waitMs: 5 * minute, cause: '12 by now' },
+  ])
+})
+
+test('a feed behind its objective counts from when it was read to its end, and waits for three times as long', () => {
+  const lastCaughtUpMs = nowMs - 6 * minute
+  const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs })] })
+  expect(stalled).toMatchObject({
+    id: 'feed-stalled-brand',
+    sinceMs: lastCaughtUpMs,
+    waitMs: 15 * minute,
+    steadyMs: 10 * minute,
+  })
+})
+
+test('a feed that the service refuses is told at once, with what it answers, and not as stalled, too', () => {
+  const refused = { reason: '403 to POST /events: no access', sinceMs: nowMs - minute }
+  const feeds = [aFeed({ refused, lastCaughtUpMs: nowMs - 60 * minute })]
+  const [stalled, told] = found({ feeds })
+  expect(told).toMatchObject({
+    id: 'feed-refused-brand',
+    waitMs: 0,
+    sinceMs: refused.sinceMs,
+    cause: refused.reason,
+  })
+  expect(stalled!.coveredBy).toContain('feed-refused-brand')
+})
+
+test('a longer notices.after holds for a feed too', () => {
+  const feeds = [aFeed({ lastCaughtUpMs: nowMs - 6 * minute })]
+  expect(found({ feeds }, 60 * minute)[0]).toMatchObject({ waitMs: 60 * minute })
+})
+
+test('a feed that was never read to its end counts from when that was first seen', () => {
+  const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs: undefined })] })
+  expect(stalled).toMatchObject({ id: 'feed-stalled-brand', sinceMs: undefined })
+})
+
+test('a paused feed is not stalled', () => {
+  expect(found({ feeds: [aFeed({ lastCaughtUpMs: undefined, isPaused: true })] })).toEqual([])
+})
+
+test.each([
+  [{ lastFailure: 'timeout' }, 'the last poll failed: timeout'],
+  [{ lastSuccessMs: undefined }, 'no poll has succeeded yet'],
+  [{ lastSuccessMs: nowMs - 6 * minute }, 'no poll succeeds'],
+  [{}, 'pages come, yet not the last one: a long backlog, or too small a budget'],
+])('of a stalled feed with %j it is said why', (known, cause) => {
+  const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs: nowMs - day, ...known })] })
+  expect(stalled?.cause).toBe(cause)
+})
+
+test('a refused key or request, a full Redis and a used-up quota explain why a feed stands still', () => {
+  const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs: nowMs - day })] })
+  const explaining = found({
+    accounts: [{ name: 'main', isRefused: true }],
+    redis: { problems: [], isFull: true },
+    feeds: [
+      aFeed({
+        quota: { remaining: 10, reserve: 10 },
+        refused: { reason: '403', sinceMs: nowMs },
+      }),
+    ],
+  })
+  expect(stalled?.coveredBy.toSorted()).toEqual(explaining.map(({ id }) => id).toSorted())
+})
+
+test('a refused key is said at once, whatever notices.after says', () => {
+  const accounts = [{ name: 'main', isRefused: true }]
+  expect(found({ accounts }, day)[0]).toMatchObject({
+    id: 'account-refused-main',
+    waitMs: 0,
+    steadyMs: 0,
+  })
+})
+
+test.each(['open', 'half_open'] as const)(
+  'a circuit that is %s is trouble until it closes',
+  (circuit) => {
+    expect(found({ sinks: [aSink({ circuit })] })).toMatchObject([
+      { id: 'circuit-open-soc', waitMs: 5 * minute },
+    ])
+  },
+)
+
+test('a sink that is gone is said at once, with what it answered and since when', () => {
+  const disabled = { reason: 'the receiver answered 410', sinceMs: nowMs - minute }
+  const [gone, open] = found({ sinks: [aSink({ circuit: 'disabled', disabled })] })
+  expect(gone).toMatchObject({
+    id: 'sink-disabled-soc',
+    sinceMs: disabled.sinceMs,
+    waitMs: 0,
+    steadyMs: 0,
+    cause: 'the receiver answered 410; until an operator acts, nothing is sent to it',
+  })
+  expect(open).toMatchObject({ id: 'circuit-open-soc', coveredBy: ['sink-disabled-soc'] })
+})
+
+test('of a sink that is gone, paused or down it is not said as well that its digest is overdue', () => {
+  const [overdue] = found({ sinks: [aSink({ digestDueMs: nowMs - 1 })] })
+  const explaining = found({
+    sinks: [
+      aSink({
+        circuit: 'disabled',
+        disabled: { reason: 'gone', sinceMs: nowMs },
+        paused: { reason: 'maintenance', sinceMs: nowMs },
+      }),
+    ],
+  })
+  expect(overdue?.coveredBy.toSorted()).toEqual(explaining.map(({ id }) => id).toSorted())
+})
+
+test('dead letters are trouble until none is left, and are counted', () => {
+  expect(found({ sinks: [aSink({ deadLetters: 3 })] })).toMatchObject([
+    { id: 'dead-letters-soc', cause: '3 by now' },
+  ])
+})
+
+test('a sink that an operator paused is said after a day', () => {
+  const paused = { reason: 'maintenance', sinceMs: nowMs - minute }
+  expect(found({ sinks: [aSink({ paused })] })).toMatchObject([
+    { id: 'sink-paused-soc', sinceMs: paused.sinceMs, waitMs: day, cause: 'maintenance' },
+  ])
+})
+
+test('a digest is said to be overdue after a quarter of an hour, and never before it is due', () => {
+  expect(found({ sinks: [aSink({ digestDueMs: nowMs })] })).toEqual([])
+  expect(found({ sinks: [aSink({ digestDueMs: nowMs - 1 })] })).toMatchObject([
+    { id: 'digest-overdue-soc', sinceMs: nowMs - 1, waitMs: 15 * minute },
+  ])
+})
+
+test('a quota above its reserve is no trouble', () => {
+  expect(found({ feeds: [aFeed({ quota: { remaining: 11, reserve: 10 } })] })).toEqual([])
+})
+
+test('an unsafe Redis says what is wrong with it', () => {
+  const redis = { problems: ['it may evict keys', 'it forgets'], isFull: false }
+  expect(found({ redis })).toMatchObject([
+    { id: 'redis-unsafe', cause: 'it may evict keys; it forgets' },
+  ])
+})
+
+test('accounts that do not add up are told with where', () => {
+  const unaccounted = ['feed brand: 3', 'sink soc: -1']
+  expect(found({ unaccounted })).toMatchObject([
+    { id: 'unaccounted', cause: 'feed brand: 3, sink soc: -1' },
+  ])
+})
+
+test('the id of a condition tells its kind and whom it is about', () => {
+  const troubles = [
+    { kind: 'feed-stalled', name: 'a-b_1' },
+    { kind: 'redis-full', name: null },
+    { kind: 'dead-letters', name: 'open-x' },
+  ] as const
+  for (const trouble of troubles) expect(parseConditionId(conditionId(trouble))).toEqual(trouble)
+  expect(parseConditionId('of-a-later-version')).toBeUndefined()
+})
+
+test('a feed that cannot be read is critical at once, and covers that items are set aside', () => {
+  const quarantined = { fresh: 5, newestMs: nowMs }
+  const unreadable = {
+    sinceMs: nowMs - minute,
+    shown: 10,
+    unread: 5,
+    problem: 'metadata.uid: none',
+  }
+  expect(found({ feeds: [aFeed({ unreadable, quarantined })] })).toMatchObject([
+    {
+      id: 'feed-unreadable-brand',
+      sinceMs: nowMs - minute,
+      waitMs: 0,
+      steadyMs: 0,
+      cause: '5 of 10 items of a page, metadata.uid: none',
+    },
+    { id: 'items-quarantined-brand', waitMs: 0, coveredBy: ['feed-unreadable-brand'] },
+  ])
+  expect(found({ feeds: [aFeed({ quarantined })] })).toMatchObject([{ cause: '5 within a day' }])
+})

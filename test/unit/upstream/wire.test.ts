@@ -1,0 +1,280 @@
+/** The service's lists bind what is written; what is read may hold words and fields of later versions. */
+import { describe, expect, test } from 'vitest'
+import type { z } from 'zod'
+import {
+  assetCreation,
+  assetReplacement,
+  wireAlertsAnswer,
+  wireAssetAnswer,
+} from '../../../src/upstream/resources/assets.ts'
+import {
+  credentialSearchBody,
+  wireCredential,
+} from '../../../src/upstream/resources/credentials.ts'
+import {
+  assetTypes,
+  createSearchTypes,
+  credentialIncludes,
+  eventSeverities,
+  expandFields,
+  industries,
+  legacyEventActions,
+  legacySortKeys,
+  legacyTypeGroups,
+  legacyTypes,
+  orders,
+  policyTypes,
+  replaceSearchTypes,
+} from '../../../src/upstream/resources/enumerations.ts'
+import {
+  expansion,
+  globalSearchBody,
+  groupSearchBody,
+  wireExpandedCookie,
+  wireExpandedCredential,
+  wireFullEvent,
+  wireSearchItem,
+} from '../../../src/upstream/resources/events.ts'
+import {
+  legacySearchParameters,
+  wireLegacyPage,
+} from '../../../src/upstream/resources/legacy-search.ts'
+import {
+  wireSearchPage,
+  wireTokenGrant,
+  wireTokenTest,
+} from '../../../src/upstream/resources/page.ts'
+import {
+  policyAssignment,
+  policyCreation,
+  wirePolicy,
+  wirePolicyAssignment,
+} from '../../../src/upstream/resources/policies.ts'
+import { wireReportAnswer, wireReportRequest } from '../../../src/upstream/resources/reports.ts'
+import { tenantCreation, wireTenant } from '../../../src/upstream/resources/tenants.ts'
+
+const later = 'a_word_of_tomorrow'
+const more = { a_field_of_tomorrow: { deep: [1] } }
+const policy = { uuid: 'u', name: 'x', policy_type: later, value: { any: 1 }, ...more }
+const severity = { original: later, override: later, ...more }
+
+const readings: Record<string, [z.ZodType, unknown]> = {
+  'a page': [wireSearchPage, { items: [later, 1, null], next: null, ...more }],
+  'a legacy page': [wireLegacyPage, { items: [later], links: { next: 'c', ...more }, ...more }],
+  'a search item': [
+    wireSearchItem,
+    {
+      metadata: { uid: 'x', type: later, severity: later, ...more },
+      tenant_metadata: { severity, tags: [later], ...more },
+      identifiers: [{ id: 2 ** 40, name: 'x', ...more }],
+      ...more,
+    },
+  ],
+  'a full event': [wireFullEvent, { event_type: later, metadata: more, data: more, ...more }],
+  'an expanded credential': [wireExpandedCredential, { url: null, ...more }],
+  'an expanded cookie': [wireExpandedCookie, { host_key: null, ...more }],
+  'a credential': [
+    wireCredential,
+    { id: 1, hash_type: later, source: { id: 5, name: null, ...more }, ...more },
+  ],
+  'an asset': [
+    wireAssetAnswer,
+    {
+      asset: { id: 1, name: '', type: later, search_types: [later], source: later, ...more },
+      ...more,
+    },
+  ],
+  'a policy': [wirePolicy, policy],
+  'an assignment': [wirePolicyAssignment, { matching_policy: policy, ...more }],
+  'a report': [
+    wireReportAnswer,
+    { report: { id: 1, format_type: later, intel_type: later, ...more }, ...more },
+  ],
+  'the state of a report': [wireReportRequest, { status: later, report: null, ...more }],
+  'a tenant': [
+    wireTenant,
+    { id: 1, name: 'x', type: later, industry: later, permissions: [later], ...more },
+  ],
+  'a token': [wireTokenGrant, { token: 't', ...more }],
+  'a token’s test': [wireTokenTest, { scopes: [later], tenant_id: null, ...more }],
+}
+
+test.each(Object.entries(readings))(
+  '%s is read with all that is new in it',
+  (_name, [shape, given]) => {
+    expect(shape.parse(given)).toEqual(given)
+  },
+)
+
+test('alerts are read with all that is new in them, one or several', () => {
+  const alert = { id: 1, type: later, search_types: [later], params: more, ...more }
+  expect(wireAlertsAnswer.parse({ alerts: alert }).alerts).toEqual([alert])
+  expect(wireAlertsAnswer.parse({ alerts: [alert, alert] }).alerts).toEqual([alert, alert])
+})
+
+test('an odd ornament keeps nothing back', () => {
+  const item = { metadata: { uid: 'x' }, highlights: 'odd' }
+  expect(wireSearchItem.parse(item)).toEqual({ ...item, highlights: null })
+  const credential = {
+    id: 1,
+    auth_domains: 'odd',
+    known_password_id: 'odd',
+    source: { pii_tags: 1 },
+  }
+  expect(wireCredential.parse(credential)).toMatchObject({
+    auth_domains: null,
+    known_password_id: null,
+    source: { pii_tags: null },
+  })
+  const report = { id: 1, tags: 'odd', highlights: 5, reading_time: 'odd' }
+  expect(wireReportAnswer.parse({ report }).report).toEqual({
+    id: 1,
+    tags: null,
+    highlights: null,
+    reading_time: null,
+  })
+})
+
+test('an id beyond 2^53 is none, since two of them would read as one', () => {
+  expect(wireCredential.safeParse({ id: 2 ** 53 }).success).toBe(false)
+  expect(wireCredential.safeParse({ id: 2 ** 53 - 1 }).success).toBe(true)
+})
+
+test.each([
+  [{ items: null }, []],
+  [{ items: { metadata: { uid: 'x' } } }, [{ metadata: { uid: 'x' } }]],
+  [{ items: [1], next: 7 }, [1]],
+])('a page of %j is read', (given, items) => {
+  expect(wireSearchPage.parse(given)).toMatchObject({
+    items,
+    ...('next' in given && { next: '7' }),
+  })
+})
+
+test.each([
+  {},
+  { results: [] },
+  { items: 'none' },
+  { items: { 0: 'not a list' } },
+  { items: [], next: { page: 2 } },
+  { items: [], next: 2 ** 60 },
+])('a page of %j is an error of the service, so that nobody takes it for the end', (given) => {
+  expect(wireSearchPage.safeParse(given).success).toBe(false)
+})
+
+type Writing = (word: string) => unknown
+
+const search = { query: { type: 'domain', fqdn: 'x' }, size: 1, order: 'asc' }
+const creation = { name: 'x', type: 'domain', search_types: [], data: {} }
+const values: Record<string, unknown> = {
+  INCLUDED_KEYWORDS: { keywords: ['x'] },
+  EXCLUDED_KEYWORDS: { keywords: ['x'] },
+  LUCENE_QUERY: { query: 'x' },
+  ASTP_COOKIES: { cookie_names: ['x'] },
+}
+
+const writings: [string, readonly string[], z.ZodType, Writing][] = [
+  ['an asset’s type', assetTypes, assetCreation, (type) => ({ ...creation, type })],
+  ['a replaced asset’s type', assetTypes, assetReplacement, (type) => ({ ...creation, type })],
+  [
+    'an asset’s search type',
+    createSearchTypes,
+    assetCreation,
+    (word) => ({ ...creation, search_types: [word] }),
+  ],
+  [
+    'a replaced asset’s search type',
+    replaceSearchTypes,
+    assetReplacement,
+    (word) => ({ ...creation, search_types: [word] }),
+  ],
+  [
+    'a policy’s type',
+    policyTypes,
+    policyCreation,
+    (type) => ({ name: 'x', type, value: values[type] ?? {} }),
+  ],
+  [
+    'a severity',
+    eventSeverities,
+    globalSearchBody,
+    (word) => ({ ...search, filters: { severity: [word] } }),
+  ],
+  [
+    'a least severity',
+    eventSeverities,
+    groupSearchBody,
+    (word) => ({ ...search, filters: { severity: word } }),
+  ],
+  ['an order', orders, globalSearchBody, (order) => ({ ...search, order })],
+  ['an order of credentials', orders, credentialSearchBody, (order) => ({ ...search, order })],
+  [
+    'an include',
+    credentialIncludes,
+    credentialSearchBody,
+    (word) => ({ ...search, include: [word] }),
+  ],
+  ['an expanded field', expandFields, expansion, (field) => ({ uid: 'x', size: 1, field })],
+  ['an industry', industries, tenantCreation, (industry) => ({ name: 'x', industry })],
+  ['a legacy type', legacyTypes, legacySearchParameters, (word) => ({ types: [word] })],
+  [
+    'a legacy action',
+    legacyEventActions,
+    legacySearchParameters,
+    (word) => ({ event_action: word }),
+  ],
+  ['a legacy sort key', legacySortKeys, legacySearchParameters, (word) => ({ sort_by: word })],
+  ['a legacy order', orders, legacySearchParameters, (order) => ({ order })],
+]
+
+describe('what is written', () => {
+  test.each(writings)('is %s of its list and no other', (_name, words, shape, requestWith) => {
+    for (const word of words) expect(shape.safeParse(requestWith(word)).success).toBe(true)
+    for (const word of [later, '', words[0]!.toUpperCase() + 'x', 5 as never]) {
+      expect(shape.safeParse(requestWith(word)).success).toBe(false)
+    }
+  })
+
+  test.each([
+    ['a global search', globalSearchBody, search],
+    ['a group’s search', groupSearchBody, search],
+    ['a credential search', credentialSearchBody, search],
+    ['an expansion', expansion, { uid: 'x', field: 'cookies', size: 1 }],
+    ['a legacy search', legacySearchParameters, {}],
+    ['a new asset', assetCreation, creation],
+    ['a new policy', policyCreation, { name: 'x', type: 'LUCENE_QUERY', value: { query: 'x' } }],
+    ['an assignment', policyAssignment, { identifier_ids: [1] }],
+    ['a new tenant', tenantCreation, { name: 'x' }],
+  ])('as %s has no field that nobody knows', (_name, shape: z.ZodType, given) => {
+    expect(shape.parse(given)).toEqual(given)
+    expect(shape.safeParse({ ...given, ...more }).success).toBe(false)
+  })
+
+  test('may be a type of events that no list has, and fields of a replaced asset', () => {
+    const filters = { type: [later] }
+    expect(globalSearchBody.parse({ ...search, filters })).toEqual({ ...search, filters })
+    expect(assetReplacement.parse({ ...creation, ...more })).toEqual({ ...creation, ...more })
+  })
+})
+
+describe('the lists', () => {
+  test('have no word twice', () => {
+    for (const [, words] of writings) expect(new Set(words).size).toBe(words.length)
+  })
+
+  test('are as long as those of the description and the public documents together', () => {
+    const lengths = [assetTypes, createSearchTypes, replaceSearchTypes, legacyTypes, industries]
+    expect(lengths.map((words) => words.length)).toEqual([18, 39, 37, 57, 10])
+  })
+
+  test('differ for a replaced asset by ad and ads alone', () => {
+    const allowed = new Set<string>(replaceSearchTypes)
+    expect(createSearchTypes.filter((word) => !allowed.has(word))).toEqual(['ad', 'ads'])
+  })
+
+  test('of legacy groups hold legacy types, and no group itself', () => {
+    const members = Object.values(legacyTypeGroups).flat()
+    expect(legacyTypes).toEqual(expect.arrayContaining(members))
+    expect(members.filter((word) => word in legacyTypeGroups)).toEqual([])
+  })
+})
