@@ -13,7 +13,7 @@ import type { FeedState, Walk } from '../store/feed-state.ts'
 import type { MalformedItem, Page, RoutedEvent } from '../store/intake.ts'
 import { ServiceError } from '../upstream/error.ts'
 import { noteMatchRefused } from './match-time.ts'
-import type { PollerOptions, PollTurn } from './poll-turn.ts'
+import type { Following, PollerOptions, PollTurn, ShortPage } from './poll-turn.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import {
   advance,
@@ -173,13 +173,14 @@ export function pageOf(
   options: PollerOptions,
   turn: PollTurn,
   { state, fetched, aheadMs, place }: Fetched,
-): { page: Page; hasMore: boolean } {
+): { page: Page; hasMore: boolean; shortEnd: ShortEnd | undefined } {
   const { feed } = turn
   const { stands, ...moved } = advance(fetched.walk, fetched.page)
   const isTail = place === undefined
   const isFirstWalk = isTail && (state.isBackfilling || isReadAnew(feed, state))
-  const about = { hasNext: moved.hasMore, isFirstWalk }
-  const isEnd = isTail && isShortEnd(turn, fetched, about)
+  const next = moved.hasMore ? (moved.walk.cursor ?? undefined) : undefined
+  const shortEnd = isTail ? judgeShort(options, turn, fetched, { next, isFirstWalk }) : undefined
+  const isEnd = shortEnd?.isEnd === true
   const hasMore = moved.hasMore && !isEnd
   // a rescan that stands still is over: it is not asked again and again for the same page
   const isCaughtUp = moved.isCaughtUp || isEnd || (!isTail && !hasMore)
@@ -226,40 +227,68 @@ export function pageOf(
     ...sorted,
     malformed: [...fetched.passed.map(quarantined), ...sorted.malformed],
   }
-  return { page, hasMore }
+  return { page, hasMore, shortEnd }
 }
 
-/** Whether a short page with a `next` is the end all the same; learns from what followed the one before. */
-function isShortEnd(
-  { feed, shortPages, short }: PollTurn,
+/** What a page of a tail says of short pages, to be noted once it was taken in. */
+interface ShortEnd {
+  endpoint: string
+  /** What the page shows behind the short one before it; undefined: it follows none. */
+  following: Following | undefined
+  /** The page, where it is short itself. */
+  last: ShortPage['last']
+  /** Whether the feed counts as read to its end with it. */
+  isEnd: boolean
+}
+
+/** undefined: short pages of the feed tell nothing. */
+function judgeShort(
+  { client }: Pick<PollerOptions, 'client'>,
+  turn: PollTurn,
   { page, walk, requestedAtMs }: FetchedPage,
-  { hasNext, isFirstWalk }: { hasNext: boolean; isFirstWalk: boolean },
-): boolean {
-  if (typeOf(feed).unordered) return false
+  { next, isFirstWalk }: { next: string | undefined; isFirstWalk: boolean },
+): ShortEnd | undefined {
+  const { feed, shortPages } = turn
+  if (typeOf(feed).unordered) return undefined
   const endpoint = `${feed.account} ${feed.type}`
-  if (short.askedAtMs !== undefined && short.walkBegunMs === walk.startedAtMs) {
-    const beforeMs = short.askedAtMs - short.graceMs
-    shortPages.noteFollowing(endpoint, whatFollows(feed, page.items, beforeMs))
-  }
+  const following = whatFollows(turn, walk, page.items)
   const count = page.items.length
-  const isShort = hasNext && count > 0 && count < pageSizeOf(walk)
-  short.askedAtMs = isShort ? requestedAtMs : undefined
-  short.walkBegunMs = walk.startedAtMs
-  short.graceMs = 0
-  return isShort && !isFirstWalk && shortPages.isEnd(endpoint)
+  if (next === undefined || count === 0 || count >= pageSizeOf(walk))
+    return { endpoint, following, last: undefined, isEnd: false }
+  const askedAtMs = requestedAtMs + (client(feed.account).clockSkewMs() ?? 0)
+  const last = { askedAtMs, cursor: next, walkBegunMs: walk.startedAtMs }
+  const isEnd = !isFirstWalk && following !== 'older' && shortPages.isEnd(endpoint)
+  return { endpoint, following, last, isEnd }
 }
 
+/** Once the page was taken in: before, another replica may take in another one in its place. */
+export function noteShortEnd({ short, shortPages }: PollTurn, end: ShortEnd): void {
+  const { endpoint, following, last } = end
+  if (following) shortPages.noteFollowing(endpoint, following)
+  Object.assign(short, { last, isOfTurn: true })
+}
+
+/** Between two turns. The service shows events seconds after their match. */
+const usualLatenessMs = 60_000
+
+/**
+ * What a page shows behind a short one; undefined where it does not begin where that one ended. Between two turns
+ * only a match time tells: minutes may pass from an event's creation until the service shows it.
+ */
 function whatFollows(
-  feed: PolledFeed,
+  { feed, short: { last, isOfTurn } }: PollTurn,
+  { cursor, startedAtMs }: Walk,
   items: readonly unknown[],
-  askedAtMs: number,
-): 'nothing' | 'newer' | 'older' {
+): Following | undefined {
+  if (!last || last.cursor !== cursor || last.walkBegunMs !== startedAtMs) return undefined
   if (items.length === 0) return 'nothing'
+  const sinceMs = last.askedAtMs - (isOfTurn ? 0 : usualLatenessMs)
   const times = items.map((item) => {
     const parsed = typeOf(feed).parse(item, feed)
-    return parsed.ok ? (parsed.event.matchedAtMs ?? parsed.event.createdAtMs ?? 0) : 0
+    const { matchedAtMs = null, createdAtMs = null } = parsed.ok ? parsed.event : {}
+    return isOfTurn ? (matchedAtMs ?? createdAtMs ?? 0) : (matchedAtMs ?? Infinity)
   })
-  return times.every((ms) => ms > askedAtMs) ? 'newer' : 'older'
+  return times.every((ms) => ms > sinceMs) ? 'newer' : 'older'
 }
 
 /** A page that was passed by is accounted for as one item that cannot be read. */

@@ -106,26 +106,34 @@ interface ShortPages {
   last(feed: { account: string; name: string }): ShortPage
   /** Whether the feed counts as read to its end after a short page that has a `next`. */
   isEnd(endpoint: string): boolean
-  /** Notes what followed a short page: nothing, items that came meanwhile, or older ones. */
-  noteFollowing(endpoint: string, following: 'nothing' | 'newer' | 'older'): void
+  /** Notes what followed a short page. */
+  noteFollowing(endpoint: string, following: Following): void
 }
 
-/** The last page of a tail, if it was a short one. */
-interface ShortPage {
-  /** When it was asked for, this machine's clock; undefined: it was not short. */
-  askedAtMs: number | undefined
-  /** When its walk began: another walk shows what was there before, as it should. */
-  walkBegunMs?: number | undefined
-  /** What was matched up to so long before that may have become visible only since, ms; 0 within a turn. */
-  graceMs: number
+/** Nothing, items that came meanwhile, or older ones. */
+export type Following = 'nothing' | 'newer' | 'older'
+
+/** The last page of a tail that this process took in. */
+export interface ShortPage {
+  /** undefined: it was not short. */
+  last:
+    | {
+        /** When it was asked for, by the service's clock as far as that is known. */
+        askedAtMs: number
+        /** Where it left the walk: who begins elsewhere sees what was there before, as it should. */
+        cursor: string
+        /** When its walk began. */
+        walkBegunMs: number
+      }
+    | undefined
+  /** Whether it was read in this turn. */
+  isOfTurn: boolean
 }
 
 export function noShortPage(): ShortPage {
-  return { askedAtMs: undefined, graceMs: 0 }
+  return { last: undefined, isOfTurn: true }
 }
 
-/** Between two turns. The service shows events seconds after their match. */
-const usualLatenessMs = 60_000
 const enough = 3
 const followedOneIn = 20
 
@@ -138,7 +146,7 @@ export function createShortPages(): ShortPages {
       const id = `${account}/${name}`
       const page = lastPages.get(id) ?? noShortPage()
       lastPages.set(id, page)
-      page.graceMs = usualLatenessMs
+      page.isOfTurn = false
       return page
     },
     isEnd(endpoint) {

@@ -13,7 +13,7 @@ import { type Accepted, acceptPage, type Page, type RoutedEvent } from '../store
 import { isNotThere, isUnknownPath } from '../upstream/capabilities.ts'
 import { ServiceError } from '../upstream/error.ts'
 import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
-import { fetchPage, pageOf } from './page.ts'
+import { fetchPage, noteShortEnd, pageOf } from './page.ts'
 import {
   createShortPages,
   noShortPage,
@@ -101,7 +101,7 @@ async function pollPage(
   if (pageOfTurn === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, turn, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
-  const { page, hasMore } = pageOf(options, turn, { state, fetched, aheadMs, place })
+  const { page, hasMore, shortEnd } = pageOf(options, turn, { state, fetched, aheadMs, place })
   const shown = { asked: fetched.walk, events: page.events }
   if (!(await isCredible(options, turn, state, shown))) return { status: 'more' }
   const accepted = await acceptPage(book, page, options.batchWaitMs)
@@ -112,6 +112,7 @@ async function pollPage(
   if (kind === 'feed') sayRemark(options, feed, { before: state.walk, after: page.walk })
   await options.queue(feed.account, accepted.made)
   if (accepted.isBrokenOff) return { status: 'more' } // as where it is stale
+  if (shortEnd) noteShortEnd(turn, shortEnd)
   await doubtMatchTime(options, turn, state, { ...accepted, walk: page.walk })
   // short rescans end often: the turn goes on with the longer ones
   const isMore = (hasMore && !accepted.isEnded) || (place && !isWholeScan(place, page))

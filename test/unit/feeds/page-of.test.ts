@@ -1,7 +1,7 @@
 /** What a fetched page means: where its walk stands, and how people hear of what it shows. */
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { type FetchedPage, pageOf } from '../../../src/feeds/page.ts'
+import { type FetchedPage, noteShortEnd, pageOf } from '../../../src/feeds/page.ts'
 import {
   createShortPages,
   noShortPage,
@@ -36,6 +36,17 @@ function item(agoMs = hourMs): unknown {
   }
 }
 
+/** As searches show one: nothing says when it was matched. */
+function searched(agoMs: number): unknown {
+  const { metadata } = item(agoMs) as { metadata: Record<string, unknown> }
+  const { matched_at: _never, ...rest } = metadata
+  return { metadata: rest }
+}
+
+function lastPage(about: { askedAtMs: number }) {
+  return { walkBegunMs: tail.startedAtMs, cursor: 'c2', ...about }
+}
+
 const items = (count: number): unknown[] => Array.from({ length: count }, () => item())
 
 interface Shown {
@@ -46,6 +57,10 @@ interface Shown {
   passed?: FetchedPage['passed']
   turn?: Pick<PollTurn, 'shortPages' | 'short'>
   requestedAtMs?: number
+  /** How far the service's clock is ahead. */
+  skewMs?: number
+  /** Whether the page is committed; left out: it is. */
+  isTakenIn?: boolean
 }
 
 function aTurn(): Pick<PollTurn, 'shortPages' | 'short'> {
@@ -57,6 +72,7 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   const { of = feed, walk = tail, place, passed = [], turn = aTurn() } = given
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
+    client: () => ({ clockSkewMs: () => given.skewMs }),
     generation: () => 3,
     plan: (_event: unknown, _feed: unknown, about: (typeof told)[number]) => {
       told.push(about)
@@ -75,7 +91,9 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   const { requestedAtMs = nowMs } = given
   const fetched = { page: { next: null, ...page }, requestedAtMs, walk, passed } as FetchedPage
   const asked = { ...turn, feed: of } as PollTurn
-  return { ...pageOf(options, asked, { state, fetched, aheadMs: 250, place }), told }
+  const { shortEnd, ...about } = pageOf(options, asked, { state, fetched, aheadMs: 250, place })
+  if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
+  return { ...about, told }
 }
 
 test('a page says whose it is, behind which fence, and when it was asked for by the clock of Redis', () => {
@@ -168,31 +186,62 @@ describe('a short page with a cursor', () => {
     },
   )
 
+  /** The walk where the short page left it. */
+  const following = { ...tail, cursor: 'c2' }
+
   test.each([
     ['nothing', [], true],
     ['what came since it was asked for', [item(-2)], true],
     ['what was there before', [item(2)], false],
     ['what was there before, besides', [item(-2), item()], false],
+    ['what was created before, of no match', [searched(2)], false],
     ['what cannot be read', [{}], false],
-  ])('is the end, or not, by what followed it: %s', (_what, following, isEnd) => {
+  ])('is the end, or not, by what followed it: %s', (_what, shownNext, isEnd) => {
     const turn = learned()
-    turn.short.askedAtMs = nowMs
-    shown({ items: following }, { turn })
+    turn.short.last = lastPage({ askedAtMs: nowMs })
+    shown({ items: shownNext }, { turn, walk: following })
     expect(shown(short, { turn }).hasMore).toBe(!isEnd)
   })
 
   test.each([
     ['may have become visible since', [item(30_000)], false],
     ['was there before', [item(90_000)], true],
-    ['was there before, of another walk', [item(90_000)], false, 1],
+    ['was there before, of another walk', [item(90_000)], false, { startedAtMs: 1 }],
+    ['was there before, beyond another page', [item(90_000)], false, { cursor: 'c3' }],
+    ['was created before, and may be indexed since', [searched(hourMs)], false],
+    ['cannot be read', [{}], false],
   ])('taken for the end is unlearned, or not, by what the next turn finds that %s', (...given) => {
-    const [_what, following, isUnlearned, laterMs = 0] = given
+    const [_what, shownNext, isUnlearned, asked = {}] = given
     const { shortPages } = learned()
     const turn = (): ReturnType<typeof aTurn> => ({ shortPages, short: shortPages.last(feed) })
     expect(shown(short, { turn: turn() }).hasMore).toBe(false)
-    const walk = { ...tail, startedAtMs: tail.startedAtMs + laterMs }
-    shown({ items: following }, { turn: turn(), walk })
+    shown({ items: shownNext }, { turn: turn(), walk: { ...following, ...asked } })
     expect(shown(short, { turn: turn() }).hasMore).toBe(isUnlearned)
+  })
+
+  test('is noted by the clock of the service', () => {
+    const turn = aTurn()
+    shown(short, { turn, skewMs: -5_000 })
+    expect(turn.short.last).toEqual(lastPage({ askedAtMs: nowMs - 5_000 }))
+  })
+
+  test('teaches nothing until it was taken in, nor does what follows it', () => {
+    const turn = learned(2)
+    shown(short, { turn })
+    for (let time = 0; time < 2; time += 1)
+      shown({ items: [] }, { turn, walk: following, isTakenIn: false })
+    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(true)
+    shown({ items: [] }, { turn, walk: following })
+    expect(turn.short.last).toBeUndefined()
+    expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(false)
+    expect(turn.short.last).toBeUndefined()
+  })
+
+  test('is not taken for the end where it is itself the surprise', () => {
+    const turn = learned()
+    shown(short, { turn })
+    const older = { items: [item(90_000)], next: 'c3' }
+    expect(shown(older, { turn, walk: following }).hasMore).toBe(true)
   })
 
   test('is not confirmed by an empty page that follows a full one', () => {
