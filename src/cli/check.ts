@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { type Config, ConfigError, formatMistake, type SinkConfig } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { findOutlooks, type LaneOutlook } from '../config/warnings.ts'
+import { findOutlooks, keptInterval, type LaneOutlook } from '../config/warnings.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import type { Asked } from '../upstream/resources/operation.ts'
@@ -156,11 +156,11 @@ function boundedFeeds(config: Config): BoundedFeed[] {
 
 /** How often a feed is read: as often as it says, or as the limit allows. */
 function intervalsOf({ feed, lane }: BoundedFeed): { intervalMs: number; longestMs: number } {
-  const { everyMs, longestMs = Infinity } = feed
+  const { everyMs, longestMs } = feed
   if (everyMs !== undefined || !lane) {
     return { intervalMs: everyMs ?? 0, longestMs: everyMs ?? 0 }
   }
-  const statedMs = lane.areStatedKept ? longestMs : Infinity
+  const statedMs = keptInterval(lane, longestMs) ?? Infinity
   return {
     intervalMs: Math.min(lane.intervalMs, statedMs),
     longestMs: Math.min(lane.longestMs, statedMs),

@@ -289,7 +289,7 @@ async function explainFeeds(
     lanes.set(id, [...(lanes.get(id) ?? []), feed])
   }
   const whys = new Map<FeedConfig, FeedWhy>()
-  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
+  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
   for (const polled of lanes.values()) {
     const about = { organizations, floorMs, nowMs }
     for (const [feed, why] of await explainLane(ledger, polled, about)) {

@@ -119,6 +119,7 @@ function feedWarnings(config: Config): Finding[] {
   return [
     ...budgetWarnings(config),
     ...objectiveWarnings(config),
+    ...floorWarnings(config),
     ...pairWarnings(config),
     ...legacyWarnings(config),
   ]
@@ -127,7 +128,7 @@ function feedWarnings(config: Config): Finding[] {
 const tiers: Tier[] = ['search', 'basic']
 
 function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
-  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
+  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return accounts.flatMap((account) =>
     tiers.flatMap((tier) => {
@@ -162,6 +163,23 @@ function objectiveWarnings(config: Config): Finding[] {
       },
     ]
   })
+}
+
+/** Intervals that operators state and that `limits.polls` does not let a feed have. */
+function floorWarnings({ feeds, limits }: Config): Finding[] {
+  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
+  const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < floorMs)
+  const [first] = hurried
+  if (!first) return []
+  const others = hurried.length > 1 ? ` and ${hurried.length - 1} more` : ''
+  const floor = spanInWords(Math.ceil(floorMs / 1000) * 1000)
+  return [
+    {
+      path: ['limits', 'polls'],
+      problem: `no feed is read again sooner than after ${floor}: the shorter every or lag_objective of ${first.name}${others} is not kept`,
+      remedy: `state ${floor} or more, or raise polls`,
+    },
+  ]
 }
 
 /** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
@@ -276,7 +294,7 @@ export function findOutlooks(
     const { organization, tier } = organizations.laneOf(feed.account, feed.tier)
     return `${organization}.${tier}`
   })
-  const floorMs = pollFloor(feeds.length, limits.pollsPerSecond)
+  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
     if (account === undefined || tier === undefined) return []
@@ -293,6 +311,15 @@ export function findOutlooks(
       },
     ]
   })
+}
+
+/** The interval that an operator states, as far as it is kept; ms. */
+export function keptInterval(
+  { areStatedKept, floorMs }: Pick<LaneOutlook, 'areStatedKept' | 'floorMs'>,
+  longestMs: number | undefined,
+): number | undefined {
+  if (longestMs === undefined || !areStatedKept) return undefined
+  return Math.max(floorMs, longestMs)
 }
 
 /** How often a feed is probably read, and how far it may fall behind. */
@@ -315,7 +342,7 @@ export function expectPolling(
   const expected = new Map<string, ExpectedPolling>()
   for (const lane of findOutlooks(polling, organizations)) {
     for (const { name, everyMs, longestMs, lagObjectiveMs: statedMs } of lane.feeds) {
-      const keptMs = everyMs ?? (lane.areStatedKept ? longestMs : undefined)
+      const keptMs = everyMs ?? keptInterval(lane, longestMs)
       const intervalMs = everyMs ?? Math.min(lane.intervalMs, keptMs ?? Infinity)
       const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * (keptMs ?? lane.intervalMs)))
       expected.set(name, { intervalMs, lagObjectiveMs: statedMs ?? usualMs })

@@ -111,19 +111,19 @@ export type {
   TenantEventsFeedConfig,
 } from './feed-config.ts'
 
-/** What bounds a process, whatever the limits of its accounts. */
+/** What bounds polling, whatever the limits of the accounts. */
 export interface PollLimits {
-  /** How often it reads its feeds in a second, all together. */
+  /** How often feeds are read in a second, all together, by however many replicas. */
   pollsPerSecond: number
 }
 
 export const pollLimits = section(
   {
     polls: positiveNumber(
-      'How often a process looks for something new in a second, over all its feeds.',
+      'How often all feeds together are looked at for something new in a second.',
     ).prefault(100),
   },
-  { describe: 'What a process may do, whatever the limits of its accounts.' },
+  { describe: 'What polling may take, whatever the limits of the accounts.' },
 ).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
 
 /** One feed of the file; its name is the key it stands under, its account may be left open. */

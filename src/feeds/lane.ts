@@ -52,7 +52,7 @@ export interface LaneOptions {
   feeds: readonly PolledFeed[]
   /** The lane of a feed, as far as its organization is known by now. */
   laneOf: (feed: PolledFeed) => LaneLimit
-  /** The process reads its feeds at most so many times a second, whatever their limits. */
+  /** All feeds together are read at most so many times a second, whatever their limits. */
   pollsPerSecond: number
   /** Grows whenever an organization becomes known. */
   lanesVersion: () => number
@@ -140,7 +140,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     places: new Map(),
     runs: new Map(),
     held: new Map(),
-    floorMs: pollFloor(feeds.length, options.pollsPerSecond, timings.pollFloorMs),
+    floorMs: pollFloor(feeds, options.pollsPerSecond, timings.pollFloorMs),
     sayWaiting: createWaitingWords(logger),
   }
   return {

@@ -5,7 +5,8 @@
  * request, it reads, in this order:
  *
  * 1. the feed that is longest overdue: not read for 1.5 × N/R (N feeds, R requests a second), or for longer
- *    than it states (`every`, `lag_objective`) where all stated intervals fit the budget;
+ *    than it states (`every`, `lag_objective`) where all stated intervals fit the budget, though not sooner than
+ *    the floor;
  * 2. a feed of which more pages wait, the one that waits longest first;
  * 3. the feed with the largest weight × rate × age², if no feed is younger than the floor.
  *
@@ -85,15 +86,25 @@ type Choice =
   | { atMs: number }
 
 /**
- * The floor of a process, ms: with so many feeds it sends at most `pollsPerSecond` requests a second for what is
- * new. `leastMs`: no floor is lower.
+ * The floor of all feeds of a configuration, ms: together they send at most `pollsPerSecond` requests a second for
+ * what is new. Fixed intervals are kept, and the others share what these leave. `leastMs`: no floor is lower.
  */
 export function pollFloor(
-  feeds: number,
+  feeds: readonly Pick<RuledFeed, 'everyMs'>[],
   pollsPerSecond: number,
   leastMs = defaultTimings.pollFloorMs,
 ): number {
-  return Math.max(leastMs, (feeds / pollsPerSecond) * 1000)
+  return Math.max(leastMs, (1000 * ruledFeeds(feeds).length) / besideFixed(feeds, pollsPerSecond))
+}
+
+function ruledFeeds<Feed extends Pick<RuledFeed, 'everyMs'>>(feeds: readonly Feed[]): Feed[] {
+  return feeds.filter(({ everyMs }) => everyMs === undefined)
+}
+
+/** What feeds that keep an interval leave of so many requests a second: a tenth at the least. */
+function besideFixed(feeds: readonly Pick<RuledFeed, 'everyMs'>[], perSecond: number): number {
+  const fixed = feeds.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
+  return Math.max(perSecond - fixed, perSecond / 10)
 }
 
 /** Of the mean interval: no feed is read less often than that. */
@@ -212,6 +223,8 @@ function weightOf({ events, urgent }: FeedPlace): number {
 interface Intervals {
   /** Of a feed that states nothing, ms. */
   usualMs: number
+  /** No feed is read again sooner, ms. */
+  floorMs: number
   areStatedKept: boolean
 }
 
@@ -222,13 +235,11 @@ function longestIntervals(
   nowMs: number,
 ): Intervals {
   const active = candidates.filter(({ place: { wait } }) => !(wait && wait.untilMs > nowMs))
-  const fixed = active.filter(({ feed }) => feed.everyMs !== undefined)
-  const perFixed = fixed.reduce((sum, { feed }) => sum + 1000 / (feed.everyMs ?? Infinity), 0)
-  const left = Math.max(perSecond - perFixed, perSecond / 10)
-  const ruled = active.length - fixed.length
-  const usualMs = Math.max(floorMs, (ceilingFactor * 1000 * ruled) / left)
-  const stated = active.map(({ feed }) => feed)
-  return { usualMs, areStatedKept: fitsBudget(stated, perSecond, usualMs) }
+  const feeds = active.map(({ feed }) => feed)
+  const ruled = ruledFeeds(feeds).length
+  const usualMs = Math.max(floorMs, (ceilingFactor * 1000 * ruled) / besideFixed(feeds, perSecond))
+  const areStatedKept = neededPerSecond(feeds, { usualMs, floorMs }) <= perSecond
+  return { usualMs, floorMs, areStatedKept }
 }
 
 /** What the feeds of a lane may expect, as far as the configuration tells. */
@@ -241,6 +252,8 @@ export interface Outlook {
   areStatedKept: boolean
   /** Requests a second that the stated intervals take, those of the other feeds included. */
   neededPerSecond: number
+  /** No feed is read again sooner, ms, whatever it states. */
+  floorMs: number
 }
 
 export function expectIntervals(feeds: readonly RuledFeed[], budget: Budget): Outlook {
@@ -250,31 +263,36 @@ export function expectIntervals(feeds: readonly RuledFeed[], budget: Budget): Ou
     intervalMs: Math.max(budget.floorMs, usualMs / ceilingFactor),
     longestMs: usualMs,
     areStatedKept,
-    neededPerSecond: neededPerSecond(feeds, usualMs),
+    neededPerSecond: neededPerSecond(feeds, { usualMs, floorMs: budget.floorMs }),
+    floorMs: budget.floorMs,
   }
 }
 
-/** Whether so many requests a second carry all intervals that are stated, with `usualMs` for the others. */
-function fitsBudget(feeds: readonly RuledFeed[], perSecond: number, usualMs: number): boolean {
-  return neededPerSecond(feeds, usualMs) <= perSecond
-}
-
-function neededPerSecond(feeds: readonly RuledFeed[], usualMs: number): number {
-  return feeds.reduce((sum, { everyMs, longestMs = usualMs }) => {
-    return sum + 1000 / (everyMs ?? Math.min(longestMs, usualMs))
-  }, 0)
-}
-
-function dueAt(
-  { everyMs, longestMs }: RuledFeed,
-  place: FeedPlace,
-  { usualMs, areStatedKept }: Intervals,
+/** What carries all intervals that are stated, with `usualMs` for the others. */
+function neededPerSecond(
+  feeds: readonly RuledFeed[],
+  given: Pick<Intervals, 'usualMs' | 'floorMs'>,
 ): number {
+  return feeds.reduce(
+    (sum, { everyMs, longestMs }) => sum + 1000 / (everyMs ?? statedInterval(longestMs, given)),
+    0,
+  )
+}
+
+/** After how long a feed is overdue where stated intervals are kept, ms. */
+function statedInterval(
+  longestMs = Infinity,
+  { usualMs, floorMs }: Pick<Intervals, 'usualMs' | 'floorMs'>,
+): number {
+  return Math.max(floorMs, Math.min(longestMs, usualMs))
+}
+
+function dueAt({ everyMs, longestMs }: RuledFeed, place: FeedPlace, intervals: Intervals): number {
+  const { usualMs, areStatedKept } = intervals
   const sinceMs = place.hasMore ? place.askedAtMs : place.readAtMs
   if (sinceMs === undefined) return -Infinity
   if (everyMs !== undefined) return (place.askedAtMs ?? 0) + (place.hasMore ? usualMs : everyMs)
-  const longest = areStatedKept ? Math.min(longestMs ?? Infinity, usualMs) : usualMs
-  return sinceMs + longest
+  return sinceMs + (areStatedKept ? statedInterval(longestMs, intervals) : usualMs)
 }
 
 function readAt({ readAtMs = 0 }: FeedPlace): number {

@@ -163,10 +163,11 @@ test('rescans take what the tails leave of the share, and no more', async () => 
   expect(tails.length).toBeGreaterThan(600) // every 5 s, but for the slots that it waits for
 }, 60_000)
 
-test('a process reads all its feeds together so often as it may, whatever their limits allow', async () => {
+test('all feeds together are read so often as they may, whatever their limits allow or they state', async () => {
   const { clock, run } = aQuickClock()
   const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
-  const feeds = [...feedsOf('small', 1), ...feedsOf('large', 3)]
+  const [hurried, ...others] = feedsOf('large', 3)
+  const feeds = [...feedsOf('small', 1), { ...hurried!, longestMs: 5_000 }, ...others]
   const reader = readerOf(feeds, { clock, keys: tests.keys(), service, pollsPerSecond: 0.2 })
   await run(readFor(reader, clock, hourMs))
   expect(service.requests.length).toBeLessThanOrEqual(0.2 * 3_600 + feeds.length)

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { formatMistake } from '../../../src/config/config.ts'
-import { expectPolling } from '../../../src/config/warnings.ts'
+import { expectPolling, findWarnings } from '../../../src/config/warnings.ts'
 import { parseConfig, type LoadedConfig } from '../../../src/config/load.ts'
 
 interface Budget {
@@ -119,6 +119,21 @@ describe('intervals that operators state', () => {
     ])
     const objective = Array<string>(8).fill(`${events}, lag_objective: 10s`)
     expect(warningsOf(objective)).toHaveLength(1)
+  })
+
+  test('are told where limits.polls does not let a feed have them', () => {
+    const many = [`${events}, every: 5s`, ...Array<string>(19).fill(events)]
+    const told = (feeds: string[], polls: number): string[] =>
+      findWarnings({ ...load(feeds, { search: 100 }).config, limits: { pollsPerSecond: polls } }, 0)
+        .filter(({ path }) => path[0] === 'limits')
+        .map(({ problem }) => problem)
+    expect(told(many, 4)).toEqual([])
+    expect(told(many, 2)).toEqual([
+      'no feed is read again sooner than after 10 s: the shorter every or lag_objective of feed0 is not kept',
+    ])
+    expect(told([...many, `${events}, lag_objective: 6s`], 2)).toEqual([
+      'no feed is read again sooner than after 11 s: the shorter every or lag_objective of feed0 and 1 more is not kept',
+    ])
   })
 
   test('are objectives too; without any, the objective follows from the number of feeds, not below 5 min', () => {

@@ -72,3 +72,11 @@ test('a stated interval that the budget does not keep makes no objective that no
     lagObjectiveMs: Math.ceil(3 * lane!.intervalMs),
   })
 })
+
+test('no stated interval is expected below the floor that limits.polls makes', () => {
+  const config = configOf(20, 'limits: {polls: 0.1}', ', every: 2m')
+  expect(expectPolling(config).get('feed0')).toEqual({
+    intervalMs: 200_000,
+    lagObjectiveMs: 600_000,
+  })
+})

@@ -8,6 +8,7 @@ import {
   newFleet,
   newPlace,
   notePage,
+  pollFloor,
   rateOf,
   shareAt,
   type Candidate,
@@ -80,6 +81,15 @@ describe('which feed is read next', () => {
     const fast = { perSecond: 10, floorMs: 7_000 }
     expect(choose(feeds, nowMs, fast)).toEqual({ atMs: nowMs + 1_000 })
     expect(choose(feeds, nowMs + 1_000, fast)).toMatchObject({ feed: 'a' })
+  })
+
+  test('no feed is read sooner than the floor, whatever it states', () => {
+    const hurried = candidate({ id: 'hurried', longestMs: 6_000 }, { readAtMs: nowMs - 15_999 })
+    const fast = { perSecond: 10, floorMs: 16_000 }
+    expect(choose([hurried], nowMs, fast)).toEqual({ atMs: nowMs + 1 })
+    expect(choose([hurried], nowMs + 1, fast)).toEqual({ feed: 'hurried', why: 'overdue' })
+    const stated = Array.from({ length: 16 }, () => ({ id: 'x', longestMs: 1_000 }))
+    expect(expectIntervals(stated, fast)).toMatchObject({ areStatedKept: true, neededPerSecond: 1 })
   })
 
   test('a stated interval holds where all stated ones fit, and nobody is favoured where they do not', () => {
@@ -172,6 +182,16 @@ describe('what feeds may expect', () => {
     const over = [...feeds(2, { longestMs: 3_999 }), fixed]
     expect(expectIntervals(over, given)).toMatchObject({ areStatedKept: false })
   })
+})
+
+test('the floor leaves so many requests a second to all feeds, fixed intervals first, or a tenth', () => {
+  const ruled = (count: number): { everyMs: undefined }[] =>
+    Array.from({ length: count }, () => ({ everyMs: undefined }))
+  expect(pollFloor(ruled(2_000), 100)).toBe(20_000)
+  expect(pollFloor(ruled(2), 100)).toBe(5_000)
+  const quick = Array.from({ length: 50 }, () => ({ everyMs: 1_000 }))
+  expect(pollFloor([...ruled(2_000), ...quick], 100)).toBe(40_000)
+  expect(pollFloor([...ruled(2_000), ...quick, ...quick], 100)).toBe(200_000)
 })
 
 describe('the rate of a feed', () => {
