@@ -493,6 +493,10 @@ function noteOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number): v
     place.hasMore = true
     return
   }
+  if (status === 'not_due' && outcome.readAtMs !== undefined) {
+    place.askedAtMs = outcome.readAtMs
+    place.readAtMs = outcome.readAtMs
+  }
   place.failures = status === 'failed' ? place.failures + 1 : 0
   place.wait = { untilMs, why: status === 'failed' ? outcome.reason : status }
 }

@@ -88,8 +88,11 @@ interface TakenPage {
 
 export type PollOutcome =
   | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
-  /** Nothing is before `untilMs`, wall clock; undefined, of rescans: before the feed was read to its end once. */
-  | { status: 'not_due'; untilMs: number | undefined }
+  /**
+   * Nothing is before `untilMs`, wall clock; undefined, of rescans: before the feed was read to its end once.
+   * `readAtMs`: of a forgotten tail, when its ledger says that it was read to its end.
+   */
+  | { status: 'not_due'; untilMs: number | undefined; readAtMs?: number | undefined }
   | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
 
 /** Why nothing is asked just now. */

@@ -94,7 +94,12 @@ async function pollPage(
     : nextOfTail(turn, state)
   if (!('rescan' in next)) {
     const aheadMs = state.nowMs - readAtMs
-    return { status: 'not_due', untilMs: next.dueMs && next.dueMs - aheadMs }
+    const endMs = turn.isForgotten ? state.lastCaughtUpMs : undefined
+    return {
+      status: 'not_due',
+      untilMs: next.dueMs && next.dueMs - aheadMs,
+      readAtMs: endMs && endMs - aheadMs,
+    }
   }
   const { place, walk } = next.rescan
   if (await isTooCostly(options, turn, walk)) return { status: 'quota' }

@@ -19,6 +19,8 @@ test('a feed that costs quota is not asked early: its ledger says when it was re
     const waitMs = (outcome as { untilMs: number }).untilMs - Date.now()
     expect(waitMs).toBeGreaterThan(hourMs - 60_000)
     expect(waitMs).toBeLessThanOrEqual(hourMs)
+    const { readAtMs } = outcome as { readAtMs: number }
+    expect(Math.abs(readAtMs + hourMs - (outcome as { untilMs: number }).untilMs)).toBeLessThan(1)
     expect(rig.asked()).toHaveLength(0)
     await rewindFeed(rig.book, feed.name, Date.now() - hourMs)
     await rig.turn(feed, 'feed', { isForgotten: true })

@@ -5,7 +5,7 @@ import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/
 import type { PollOutcome, TurnAsked } from '../../../src/feeds/poll-turn.ts'
 import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { aFeed } from '../../support/feeds.ts'
+import { aFeed, anEventSearch } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -224,6 +224,28 @@ test('a poller is told to look into the ledger only where nobody knows when the 
     true,
     ...tails.slice(1).map(() => false),
   ])
+}, 60_000)
+
+test('a feed of which only the ledger knows when it was read is not asked again before its interval ends', async () => {
+  const { clock, run } = aQuickClock()
+  const readAtMs = clock.now() - hourMs / 4
+  const asked: number[] = []
+  const usual = aService(clock)
+  const service = {
+    ...usual,
+    pollOnce(of: PolledFeed, turn: TurnAsked): Promise<PollOutcome> {
+      asked.push(clock.now() - readAtMs)
+      if (!turn.isForgotten) return usual.pollOnce(of, turn)
+      return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
+    },
+  }
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const reader = readerOf([feed], { clock, keys: tests.keys(), service })
+  await run(readFor(reader, clock, hourMs / 2))
+  expect(asked).toEqual([hourMs / 4])
+  expect(reader.known(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
+  await run(readFor(reader, clock, hourMs / 4 + 500))
+  expect(asked[1]).toBe(hourMs)
 }, 60_000)
 
 test('a new walk of the tail has its feed looked at again at once', async () => {
