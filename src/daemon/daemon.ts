@@ -121,7 +121,7 @@ function oneAfterTheOther(): Running['inTurn'] {
 }
 
 async function start(running: Running): Promise<{ url: string }> {
-  describeConfig(running.current.shared, running.version)
+  describeConfig(running.current, running.version)
   const web = await running.http.start()
   running.watch.start()
   running.repeatedLines.start()

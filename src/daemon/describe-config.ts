@@ -1,4 +1,4 @@
-import { expectPolling, type ExpectedPolling } from '../config/warnings.ts'
+import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Config } from '../config/config.ts'
 import type { Lanes } from '../feeds/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
@@ -6,8 +6,16 @@ import { createSecretBox } from '../lib/sealed-secret.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Shared } from './context.ts'
 
+/** What is described: as much of it as runs by now. */
+interface Described {
+  shared: Pick<Shared, 'config' | 'metrics' | 'clock'>
+  service: { expected: (feed: string) => ExpectedPolling }
+  engine?: { lanes: Pick<Lanes, 'known'> } | undefined
+}
+
 /** Says in the metrics what is configured; every label set that can be named starts at 0. */
-export function describeConfig({ config, metrics, clock }: Shared, version: string): void {
+export function describeConfig({ shared, service, engine }: Described, version: string): void {
+  const { config, metrics, clock } = shared
   metrics.startAtZero({
     feeds: config.feeds.map(({ name }) => name),
     sinks: config.sinks.map(({ name }) => name),
@@ -18,8 +26,7 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
   metrics.configHash.set(hashOfAll(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  const polling = expectPolling(config)
-  describePolling({ config, metrics }, (feed) => polling.get(feed))
+  describePolling(shared, service.expected, engine?.lanes)
   for (const { name, sweep, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
     if (sweep?.everyMs !== undefined)
@@ -36,11 +43,11 @@ export function describeConfig({ config, metrics, clock }: Shared, version: stri
  */
 export function describePolling(
   { config, metrics }: Pick<Shared, 'config' | 'metrics'>,
-  expected: (feed: string) => ExpectedPolling | undefined,
+  expected: (feed: string) => ExpectedPolling,
   lanes?: Pick<Lanes, 'known'>,
 ): void {
   for (const { name: feed, account } of config.feeds) {
-    const { intervalMs = 0, lagObjectiveMs = 0 } = expected(feed) ?? {}
+    const { intervalMs, lagObjectiveMs } = expected(feed)
     const givenMs = lanes?.known({ account, name: feed })?.intervalMs ?? intervalMs
     metrics.feedPollIntervalSeconds.set({ feed }, givenMs / 1000)
     metrics.feedLagObjectiveSeconds.set({ feed }, lagObjectiveMs / 1000)

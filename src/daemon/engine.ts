@@ -73,7 +73,6 @@ export async function startEngine(
 }
 
 async function startPolling({ service, lanes, delivery, stopping }: Engine): Promise<void> {
-  await service.recallOrganizations()
   await lanes.ensure()
   lanes.start()
   delivery.detailJobs.start()
@@ -217,8 +216,9 @@ export function createSetup(
   return { shared, service: buildService(shared), engine: undefined }
 }
 
-/** Once its books are open. */
+/** Once its books are open. Whatever runs or is shown from then on goes by the organizations that are known. */
 export async function assemble(setup: Setup): Promise<Engine> {
+  await setup.service.recallOrganizations()
   setup.engine = await buildEngine(setup.shared, setup.service)
   return setup.engine
 }

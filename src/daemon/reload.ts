@@ -64,7 +64,7 @@ async function replace(host: Host, read: () => LoadedConfig): Promise<ReloadOutc
   if (fixed.length > 0) throw new ConfigError(loaded.place(fixed))
   const changes = changesOf(diffConfigs(before.config, loaded.config))
   if (changes === undefined) {
-    describeConfig(before, host.version)
+    describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
     return { status: 'unchanged' }
   }
@@ -85,7 +85,7 @@ async function swap(host: Host, next: Setup): Promise<void> {
   host.lasting.logger.info(takesOver)
   await host.leaving
   if (host.stopping.aborted) return
-  describeConfig(next.shared, host.version)
+  describeConfig(next, host.version)
   await begin(host, next, engine)
 }
 
@@ -107,7 +107,7 @@ function takePlace(host: Host, next: Setup): void {
   const old = host.current
   host.current = next
   host.leaving = leave(old)
-  if (!old.engine) describeConfig(next.shared, host.version)
+  if (!old.engine) describeConfig(next, host.version)
 }
 
 /** Between tries at a Redis that refuses, ms. */

@@ -1,7 +1,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
-import { redisForTests } from '../support/ledger.ts'
-import { aReplica, until } from '../support/rehearsal.ts'
+import { createApp } from '../../src/daemon/daemon.ts'
+import { redisForTests, silent } from '../support/ledger.ts'
+import { aReplica, hurriedConfig, shortTimings, until } from '../support/rehearsal.ts'
 
 const tests = redisForTests()
 const places = [0, 1, 2, 3]
@@ -32,6 +33,13 @@ async function polledFeeds(url: string): Promise<number> {
   return polls.filter(([, count]) => Number(count) > 0).length
 }
 
+/** Of all feeds, s. */
+async function longestObjective(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const found = text.matchAll(/^tocsin_feed_lag_objective_seconds\{feed="f\d"\} (\S+)$/gm)
+  return Math.max(...[...found].map(([, seconds]) => Number(seconds)))
+}
+
 test('organizations that were found out before are read each at its own pace after a restart', async () => {
   const limits = { search: 20, basic: 20 }
   sandbox = await startSandbox({
@@ -51,5 +59,15 @@ test('organizations that were found out before are read each at its own pace aft
   const restarted = await again.start()
   await until('all feeds polled', async () => (await polledFeeds(restarted.url)) === 4, 12_000)
   await again.stop()
+
+  // three rounds of one feed, not of all that share a lane; no later pass mends what the first one shows
+  const slow = configOf(sandbox, 0.01)
+  const timings = { ...shortTimings, stateMs: 600_000 }
+  const third = createApp({ ...hurriedConfig(slow), version: 'test', logger: silent, timings })
+  const { url: shown } = await third.start()
+  await until('objectives of one feed', async () => (await longestObjective(shown)) === 428.572)
+  expect(await third.reload(() => hurriedConfig(slow))).toEqual({ status: 'unchanged' })
+  expect(await longestObjective(shown)).toBe(428.572)
+  await third.stop()
   expect(sandbox.requests.filter(({ path }) => path === '/tokens/test')).toHaveLength(4)
 })
