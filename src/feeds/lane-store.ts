@@ -100,7 +100,7 @@ export async function saveLane(
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, keptMs)])
 }
 
-/** Forgets feeds that the lane has no more. */
+/** Forgets feeds of a lane that the configuration has no more. */
 export async function forgetFeeds(
   redis: Redis,
   keys: Keys,

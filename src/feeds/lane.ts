@@ -125,6 +125,8 @@ interface Run {
 interface Reader extends LaneOptions {
   lanes: () => ReadonlyMap<string, LaneFeeds>
   places: Map<string, FeedPlace>
+  /** Ids of all feeds: one of an organization that is not known yet is in another lane meanwhile. */
+  configured: ReadonlySet<string>
   /** By kind and feed: one of each at a time. */
   runs: Map<string, Run>
   held: Map<string, Held>
@@ -138,6 +140,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     ...options,
     lanes: groupFeeds(options),
     places: new Map(),
+    configured: new Set(feeds.map(feedId)),
     runs: new Map(),
     held: new Map(),
     floorMs: pollFloor(feeds, options.pollsPerSecond, timings.pollFloorMs),
@@ -400,14 +403,13 @@ function waitUntil({ clock, timings }: Reader, outcome: PollOutcome, failures: n
 
 /** Takes over what the replica before knew, where that is newer than what this process knows. */
 async function load(reader: Reader, lane: LaneLimit): Promise<LaneState> {
-  const { redis, keys, clock, logger, places } = reader
+  const { redis, keys, clock, logger, places, configured } = reader
   const given = { generation: reader.generation(), nowMs: clock.now() }
-  const own = new Set(feedsOf(reader, lane).map(feedId))
   const stored = await loadLane(redis, keys, lane, given).catch((error: unknown) => {
     logger.debug({ err: error }, 'the lane begins without what others know of it')
     return newLane(given.nowMs)
   })
-  const left = stored.older.filter((id) => !own.has(id))
+  const left = stored.older.filter((id) => !configured.has(id))
   await forgetFeeds(redis, keys, lane, left).catch((error: unknown) =>
     logger.debug({ err: error }, 'what was known of removed feeds stays for now'),
   )
