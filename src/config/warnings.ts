@@ -333,7 +333,7 @@ const leastObjectiveMs = 5 * 60_000
 
 /**
  * By the names of feeds. Where an operator states no objective it is three times the interval: the one that is
- * stated, as far as it is kept, else what the limit allows.
+ * stated, or what the limit allows where that is longer and the stated one is not kept.
  */
 export function expectPolling(
   polling: Polling,
@@ -344,7 +344,8 @@ export function expectPolling(
     for (const { name, everyMs, longestMs, lagObjectiveMs: statedMs } of lane.feeds) {
       const keptMs = everyMs ?? keptInterval(lane, longestMs)
       const intervalMs = everyMs ?? Math.min(lane.intervalMs, keptMs ?? Infinity)
-      const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * (keptMs ?? lane.intervalMs)))
+      const promisedMs = keptMs ?? Math.max(longestMs ?? 0, lane.intervalMs)
+      const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * promisedMs))
       expected.set(name, { intervalMs, lagObjectiveMs: statedMs ?? usualMs })
     }
   }

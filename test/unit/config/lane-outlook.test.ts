@@ -73,6 +73,18 @@ test('a stated interval that the budget does not keep makes no objective that no
   })
 })
 
+test('the objective is no shorter than three stated intervals where the budget keeps none of them', () => {
+  const { feeds, ...config } = configOf(10, '', ', every: 5s')
+  const rare = {
+    ...config,
+    accounts: config.accounts.map((one) => ({ ...one, limits: { search: 0.5, basic: 4 } })),
+    feeds: [{ ...feeds[0]!, longestMs: 3_600_000 }, ...feeds.slice(1)],
+  }
+  expect(findOutlooks(rare)[0]).toMatchObject({ areStatedKept: false })
+  expect(expectPolling(rare).get('feed0')).toMatchObject({ lagObjectiveMs: 3 * 3_600_000 })
+  expect(expectPolling(rare).get('feed1')).toMatchObject({ lagObjectiveMs: 300_000 })
+})
+
 test('no stated interval is expected below the floor that limits.polls makes', () => {
   const config = configOf(20, 'limits: {polls: 0.1}', ', every: 2m')
   expect(expectPolling(config).get('feed0')).toEqual({
