@@ -38,7 +38,7 @@ export function describeConfig({ shared, service, engine }: Described, version: 
 }
 
 /**
- * The interval of each feed as the lanes gave it; where they know of none, as it is expected. `expected`: with the
+ * The interval of each feed as the lanes that this process holds give it, else as it is expected. `expected`: with the
  * organizations that are known by now.
  */
 export function describePolling(

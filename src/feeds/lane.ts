@@ -74,7 +74,7 @@ export interface LaneFeeds {
 export interface LaneReader {
   /** By their ids, as organizations are known by now: two accounts may turn out to share one. */
   lanes(): ReadonlyMap<string, LaneFeeds>
-  /** What this process knows of a feed; of a lane that another replica reads, as it was handed over last. */
+  /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
   known: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   /** Reads a lane until its turn is over. Never throws. */
   hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
@@ -125,11 +125,13 @@ interface Run {
 interface Reader extends LaneOptions {
   lanes: () => ReadonlyMap<string, LaneFeeds>
   places: Map<string, FeedPlace>
-  /** Ids of all feeds: one of an organization that is not known yet is in another lane meanwhile. */
-  configured: ReadonlySet<string>
+  /** All feeds by their ids: one of an organization that is not known yet is in another lane meanwhile. */
+  configured: ReadonlyMap<string, PolledFeed>
   /** By kind and feed: one of each at a time. */
   runs: Map<string, Run>
   held: Map<string, Held>
+  /** When a lane was given back, monotonic ms. */
+  leftAtMs: Map<string, number>
   floorMs: number
   sayWaiting: (feed: PolledFeed, status: PollOutcome['status']) => void
 }
@@ -140,15 +142,16 @@ export function createLaneReader(options: LaneOptions): LaneReader {
     ...options,
     lanes: groupFeeds(options),
     places: new Map(),
-    configured: new Set(feeds.map(feedId)),
+    configured: new Map(feeds.map((feed) => [feedId(feed), feed])),
     runs: new Map(),
     held: new Map(),
+    leftAtMs: new Map(),
     floorMs: pollFloor(feeds, options.pollsPerSecond, timings.pollFloorMs),
     sayWaiting: createWaitingWords(logger),
   }
   return {
     lanes: reader.lanes,
-    known: (feed) => reader.places.get(feedId(feed)),
+    known: (feed) => known(reader, feedId(feed)),
     hold: (lane, isOver) => hold(reader, lane, isOver),
     async abort() {
       reader.held.forEach(wake)
@@ -157,6 +160,16 @@ export function createLaneReader(options: LaneOptions): LaneReader {
       await Promise.all(left.map(({ end }) => end))
     },
   }
+}
+
+/** What was learned of the lane of another replica is of its last hand-over, which may be long ago. */
+function known(reader: Reader, id: string): Readonly<FeedPlace> | undefined {
+  const { configured, held, leftAtMs, places, laneOf, clock, timings } = reader
+  const feed = configured.get(id)
+  const lane = feed && laneOf(feed).id
+  if (lane === undefined) return undefined
+  const sinceMs = clock.monotonic() - (leftAtMs.get(lane) ?? -Infinity)
+  return held.has(lane) || sinceMs < timings.laneTurnMs ? places.get(id) : undefined
 }
 
 async function hold(reader: Reader, lane: LaneLimit, isOver: () => boolean): Promise<void> {
@@ -173,6 +186,7 @@ async function hold(reader: Reader, lane: LaneLimit, isOver: () => boolean): Pro
   // the other one may sleep beyond the turn
   await Promise.all(loops.map((loop) => loop.finally(() => wake(held))))
   reader.held.delete(lane.id)
+  reader.leftAtMs.set(lane.id, reader.clock.monotonic())
   await save(reader, held)
 }
 

@@ -11,7 +11,7 @@ import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneLimit, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
-  /** What this process knows of a feed; of a lane that another replica reads, as it was handed over last. */
+  /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
   known: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   start(): void
   /** Adds the job of every lane that this process does not hold; one that exists stays as it is. */

@@ -234,7 +234,7 @@ export const metricTable = {
     feed,
   ),
   feed_poll_interval_seconds: gauge(
-    'The interval at which the feed was read of late; at first the expected one.',
+    'The interval at which this instance read the feed of late; the expected one while another reads it.',
     feed,
   ),
 

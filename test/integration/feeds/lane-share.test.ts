@@ -270,6 +270,27 @@ test('a feed of which only the ledger knows when it was read is not asked again 
   expect(asked[1]).toBe(hourMs)
 }, 60_000)
 
+test('what was learned of a feed is told while its lane is held, and for a turn after', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock)
+  const [feed] = feedsOf('main', 1)
+  const reader = readerOf([feed!], { clock, keys: tests.keys(), service })
+  expect(reader.known(feed!)).toBeUndefined()
+  const endMs = clock.now() + 60_000
+  let whileHeld: unknown
+  await run(
+    reader.hold(laneOf(feed!), () => {
+      whileHeld = reader.known(feed!)?.intervalMs
+      return clock.now() >= endMs
+    }),
+  )
+  expect(whileHeld).toBeGreaterThan(0)
+  await run(clock.sleep(defaultTimings.laneTurnMs - 1_000))
+  expect(reader.known(feed!)?.intervalMs).toBe(whileHeld)
+  await run(clock.sleep(1_000))
+  expect(reader.known(feed!)).toBeUndefined()
+}, 60_000)
+
 test('a new walk of the tail has its feed looked at again at once', async () => {
   const { clock, run } = aQuickClock()
   const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
