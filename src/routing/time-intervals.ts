@@ -343,11 +343,11 @@ function uselessness(interval: TimeInterval): Refusal | undefined {
   )
 }
 
-/** Over a hundred years: every date falls on every day of the week in these. */
+/** Over a hundred years from 2000 and from each range on: every date falls on every day of the week in these. */
 function daysCovered(interval: TimeInterval): 'every' | 'some' | 'none' {
   let hit = false
   let miss = false
-  for (const { begin } of interval.years ?? [{ begin: 2000 }]) {
+  for (const { begin } of [{ begin: 2000 }, ...(interval.years ?? [])]) {
     const start = Date.UTC(begin, 0, 1)
     const end = start + 36_525 * dayMs
     for (let day = start; day < end && !(hit && miss); day += dayMs) {

@@ -157,6 +157,8 @@ test.each([
   [{ days_of_month: [1], months: ['january'], years: [2150] }, undefined],
   [{ years: [2027, 2150], months: ['may'] }, undefined],
   [{ years: ['1970:9999'] }, 'always active'],
+  [{ years: ['2026:9999'] }, undefined],
+  [{ years: ['2030:2200'] }, undefined],
   [{ months: [1] }, undefined],
   [{ months: [0] }, 'not a range of these'],
   [{ months: [13] }, 'not a range of these'],
