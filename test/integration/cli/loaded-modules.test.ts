@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 
@@ -63,8 +64,8 @@ const heavy = [
   'zod',
 ]
 
-/** What of them one process loads, and the folders of our own; a daemon is stopped once it says that it runs. */
-async function loadedBy(...args: string[]): Promise<{ packages: string[]; folders: string[] }> {
+/** What of them one process loads, and our own files, as paths below src; a daemon is stopped once it says that it runs. */
+async function loadedBy(...args: string[]): Promise<{ packages: string[]; files: string[] }> {
   const file = join(folder, `modules-${args[0]}`)
   const command = ['--import', recorder, '--disable-sigusr1', join(root, 'src/main.ts'), ...args]
   const env = { ...process.env, TOCSIN_TEST_MODULES: file }
@@ -75,17 +76,20 @@ async function loadedBy(...args: string[]): Promise<{ packages: string[]; folder
   await text(child.stdout)
   const urls = readFileSync(file, 'utf8').split('\n')
   const packages = urls.flatMap((url) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [])
-  const folders = urls.flatMap((url) => /\/src\/([^/]+)\//.exec(url)?.[1] ?? [])
+  const ours = pathToFileURL(join(root, 'src/')).href
   return {
     packages: heavy.filter((name) => packages.includes(name)),
-    folders: [...new Set(folders)].toSorted(),
+    files: urls.filter((url) => url.startsWith(ours)).map((url) => url.slice(ours.length)),
   }
 }
 
+/** What sends to a sink or asks the service, and the sandbox. */
+const acting = /^(?:sinks\/\w+\/\w+-sink|upstream\/(?:client|transport)|sandbox\/.*)\.ts$/
+
 test('help loads no part of Tocsin but the list of commands', async () => {
-  const { packages, folders } = await loadedBy('--help')
+  const { packages, files } = await loadedBy('--help')
   expect(packages).toEqual([])
-  expect(folders).not.toContain('ledger')
+  expect(files.filter((file) => file.startsWith('store/'))).toEqual([])
 })
 
 test.each([
@@ -100,16 +104,22 @@ test.each([
   ['accounts list', ['accounts', 'list', '--config', config]],
   ['sinks list', ['sinks', 'list', '--config', config]],
   ['explain', ['explain', 'a/b/c', '--config', config]],
-])('%s loads the client of Redis, and no sink, service or sandbox', async (_what, args) => {
-  const { packages, folders } = await loadedBy(...args)
-  expect(packages).toEqual(['ioredis', 'yaml', 'zod'])
-  expect(folders).not.toContain('sandbox')
-})
+])(
+  '%s loads the client of Redis, and not that of a sink or the service, nor the sandbox',
+  async (_what, args) => {
+    const { packages, files } = await loadedBy(...args)
+    expect(packages).toEqual(['ioredis', 'yaml', 'zod'])
+    expect(files.filter((file) => acting.test(file))).toEqual([])
+  },
+)
 
 test('the daemon loads no kind of sink that its configuration has not, and no sandbox', async () => {
-  const { packages, folders } = await loadedBy('run', '--config', config)
+  const { packages, files } = await loadedBy('run', '--config', config)
   const ofIt = ['bullmq', 'fastify', 'ioredis', 'prom-client', 'undici', 'yaml', 'zod']
   expect(packages).toEqual(ofIt)
-  expect(folders).toContain('sinks')
-  expect(folders).not.toContain('sandbox')
+  expect(files.filter((file) => acting.test(file)).toSorted()).toEqual([
+    'sinks/webhook/webhook-sink.ts',
+    'upstream/client.ts',
+    'upstream/transport.ts',
+  ])
 })
