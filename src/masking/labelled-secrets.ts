@@ -5,7 +5,7 @@
  * a query string, the bracket around the pair, and, where a line holds several labelled fields, the next label.
  */
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
-import { textBefore, type Span } from './secret-shapes.ts'
+import { endsOf, textBefore, type Span } from './secret-shapes.ts'
 
 interface Found extends Label {
   name: string
@@ -27,12 +27,20 @@ export function labelledSpans(text: string, isTag = false): Span[] {
   const labels = findLabels(text).filter(
     ({ separator, isTight }) => !(isTag && isTight && separator === ':'),
   )
-  const lines = lineEnds(text)
+  const ends = {
+    line: endsOf(text, lineBreak),
+    word: endsOf(text, wordEnd),
+    parameter: endsOf(text, parameterEnd),
+  }
   const spans: Span[] = []
   let done = 0
   labels.forEach((label, at) => {
     if (label.kind === 'context' || label.nameAt < done) return
-    const span = secretAfter(text, label, { next: labels[at + 1], lineEnd: lines(label.valueAt) })
+    const span = secretAfter(text, label, {
+      next: labels[at + 1],
+      lineEnd: ends.line(label.valueAt),
+      ends,
+    })
     if (span === null) return
     spans.push(span)
     done = span.to
@@ -55,7 +63,8 @@ function findLabels(text: string): Found[] {
     const at = match.index
     const separator = match[0].trim()
     const near = nameBefore(text, at)
-    const name = near === null || near.kind === 'context' ? (nameFarBefore(text, at) ?? near) : near
+    const isNear = near !== null && near.kind !== 'context'
+    const name = isNear ? near : (nameFarBefore(text, at, match[0]) ?? near)
     if (name === null) continue
     const isLoose = /^(?:[-–—|]|)$/u.test(separator)
     if ((isLoose || spokenByCjk.test(separator)) && (name.weak || name.kind !== 'phrase')) continue
@@ -124,12 +133,10 @@ const farName =
   /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: (?!where )[^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
-function nameFarBefore(text: string, separatorAt: number): Name | null {
-  if (
-    !/[:=>–—-]/u.test(text.slice(separatorAt, separatorAt + 2)) ||
-    text.startsWith('://', separatorAt)
-  )
-    return null
+function nameFarBefore(text: string, separatorAt: number, separator: string): Name | null {
+  const near = text.slice(separatorAt, separatorAt + 2)
+  if (!/[:=>–—-]/u.test(near) && !separatorWord.test(separator)) return null
+  if (text.startsWith('://', separatorAt)) return null
   const before = textBefore(text, separatorAt, 110)
   if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))
     return null
@@ -177,17 +184,8 @@ function isOfName(code: number): boolean {
 }
 
 const lineBreak = /[\n\r\u2028\u2029\v\f]/gu
-
-/** Gives for a position the end of its line; positions must grow. */
-function lineEnds(text: string): (at: number) => number {
-  let known = -1
-  return (at) => {
-    if (at <= known) return known
-    lineBreak.lastIndex = at
-    known = lineBreak.exec(text)?.index ?? text.length
-    return known
-  }
-}
+const wordEnd = /[\s"'`<>]/gu
+const parameterEnd = /[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/gu
 
 /** The start of the line of `to`, where `from` is on it or before it; 0 where no line begins between. */
 function lastLineStart(text: string, from: number, to: number): number {
@@ -223,6 +221,8 @@ function skipSpaces(text: string, at: number): number {
 interface Near {
   next: Found | undefined
   lineEnd: number
+  /** Where a word, or a parameter of a query, ends that begins at a position. */
+  ends: Record<'word' | 'parameter', (at: number) => number>
 }
 
 /** Where a value is longer, it goes on to the end of its line. */
@@ -283,12 +283,25 @@ function tripleQuoted(text: string, at: number): Span | null {
   return { from: at + 3 + lead, to: at + 3 + value.trimEnd().length }
 }
 
-/** `Authorization: Bearer …`: the scheme stays. */
+/** With what stands between it and the credentials; RFC 9110 and the registry of IANA, and some that firms invented. */
+const scheme =
+  /(?:api-?key|aws4-hmac-sha256|basic|bearer|digest|dpop|hawk|negotiate|ntlm|oauth|sharedkey|token)[ \t]+(?=\S)/iuy
+
+function schemeAt(text: string, at: number): string {
+  scheme.lastIndex = at
+  return scheme.exec(text)?.[0] ?? ''
+}
+
+/** Whether the value holds credentials, which may be of several words: `Authorization: Digest username=…, response=…`. */
+function isCredentials(text: string, from: number, { name }: Found): boolean {
+  if (/authorization$/iu.test(name)) return true
+  return /authorization/iu.test(name) && schemeAt(text, from) !== ''
+}
+
+/** `Authorization: Bearer …`: a scheme that is known stays. */
 function afterScheme(text: string, span: Span, label: Found): Span {
-  if (!isScheme(label)) return span
-  const [scheme = ''] =
-    /^[A-Za-z][A-Za-z0-9-]{1,20} +(?=\S)/u.exec(text.slice(span.from, span.from + 40)) ?? []
-  return { ...span, from: Math.min(span.from + scheme.length, span.to - 1) }
+  if (!isCredentials(text, span.from, label)) return span
+  return { ...span, from: Math.min(span.from + schemeAt(text, span.from).length, span.to - 1) }
 }
 
 const quotes: readonly [string, string][] = [
@@ -386,12 +399,13 @@ function unquotedEnd(
     bracketEnd(rest, label.bracket),
     rest.search(/(?<=.)<(?:br|\/[a-z])/iu),
     /^[|]?$/u.test(label.separator) ? rest.search(/(?<=.)(?:[ \t]\||\||\t)/u) : -1,
-    label.kind === 'token' && !isScheme(label) ? wordLength(text.slice(from, limit)) : -1,
+    label.kind === 'token' && !isCredentials(text, from, label)
+      ? wordLength(text, from, Math.min(limit, near.ends.word(from))) || limit - from
+      : -1,
     /^ist?$/u.test(label.separator) ? sentenceLength(rest) : -1,
     isCommand(label, rest) ? rest.search(/\s|$/u) : -1,
   ]
-  const query = queryEnd(text, from, label)
-  if (query !== -1) return Math.min(limit, query)
+  if (isParameter(text, label)) return Math.min(limit, near.ends.parameter(from))
   return Math.min(
     limit,
     ...offsets.filter((offset) => offset !== -1).map((offset) => from + offset),
@@ -423,12 +437,10 @@ function trimBack(text: string, at: number): number {
 }
 
 /** `?password=…&`: only there does `&` end a secret. */
-function queryEnd(text: string, from: number, { nameAt, isTight, separator }: Found): number {
-  if (!isTight || separator !== '=') return -1
+function isParameter(text: string, { nameAt, isTight, separator }: Found): boolean {
+  if (!isTight || separator !== '=') return false
   const before = textBefore(text, nameAt, 40)
-  if (!/[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)) return -1
-  const end = text.slice(from, from + 4_000).search(/[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/u)
-  return end === -1 ? text.length : from + end
+  return /[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)
 }
 
 /** `-H 'X-Api-Key: …'`, `-d "password=…"`, and a label within a text of JSON. */
@@ -453,9 +465,10 @@ function bracketEnd(rest: string, bracket: string): number {
   return bracket === '[' ? rest.search(/\](?=[\s.,;:)}\]]|$)/u) : -1
 }
 
-function wordLength(rest: string): number {
-  const [word = ''] = /^[^\s"'`<>]+/u.exec(rest) ?? []
-  return word.replace(/[,;.)\]}…|]+$/u, '').length || rest.length
+/** What closes a sentence or a bracket is not part of it: its last 20 characters are looked at. */
+function wordLength(text: string, from: number, to: number): number {
+  const tail = text.slice(Math.max(from, to - 20), to)
+  return to - from - (tail.length - tail.replace(/[,;.)\]}…|]+$/u, '').length)
 }
 
 function sentenceLength(rest: string): number {
@@ -470,10 +483,6 @@ function isCommand({ isTight, separator, name }: Found, rest: string): boolean {
   return /^\S+[ \t]+(?:psql|pg_\w+|mysql\w*|mongo\w*|redis-cli|curl|wget|ssh|scp|rsync|docker|kubectl|helm|node|npm|python3?|ansible\S*|terraform|aws|gcloud|az|git|java|make|\.\/|\\$|&&|;)/u.test(
     rest,
   )
-}
-
-function isScheme({ name }: Found): boolean {
-  return /authorization/iu.test(name)
 }
 
 function trimmed(text: string, from: number, to: number): Span | null {
@@ -526,7 +535,7 @@ function isSecret(
   if (bound !== undefined && secretKind(bound) !== null) return false
   if (!isQuoted && isPlural(label.name) && (counted.test(value) || prose.test(value))) return false
   if (label.kind === 'cookie') return /[=\d]/u.test(value) || isQuoted
-  if (isScheme(label)) return /^\S+$|\s\S/u.test(value)
+  if (isCredentials(text, span.from, label)) return /^\S+$|\s\S/u.test(value)
   if (holdsDigits(label.name)) return /^[\d -]{3,12}$/u.test(value)
   if (/^https?:\/\/[^\s@]+$/u.test(value) && !isQuoted) return false
   if (label.separator === 'is') return isQuoted || isSaid(value)

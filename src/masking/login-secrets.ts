@@ -82,9 +82,13 @@ function wordOf(word: string): string {
 }
 
 const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,400})/gu
-const tokenUserinfo = /:\/\/([^\s:/@"'<>]{20,200})@/gu
-const bareUserinfo =
-  /(?<![^\s"'(])([\w.-]{1,64}):(?!\/\/)([^\s@:"'<>]{3,100})@((?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b)/gu
+/** An address of four numbers, or a host with its port. */
+const machine = String.raw`(?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b`
+const soleUserinfo = new RegExp(String.raw`://([^\s:/@"'<>]{4,200})@(${machine})?`, 'gu')
+const bareUserinfo = new RegExp(
+  String.raw`(?<![^\s"'(])([\w.-]{1,64}):(?!//)([^\s@:"'<>]{3,100})@(?:${machine})`,
+  'gu',
+)
 
 /** `scheme://user:secret@host`, the secret with `/` and `@` within. */
 function addressSpans(text: string): Span[] {
@@ -95,16 +99,22 @@ function addressSpans(text: string): Span[] {
       return length > 0 ? [{ from, to: from + length }] : []
     },
   )
-  const tokens = [...text.matchAll(tokenUserinfo)].flatMap(({ index, 1: token = '' }): Span[] =>
-    /\d/u.test(token) && /\p{L}/u.test(token) && !token.includes('.')
-      ? [{ from: index + 3, to: index + 3 + token.length }]
-      : [],
+  const tokens = [...text.matchAll(soleUserinfo)].flatMap(
+    ({ index, 1: token = '', 2: host }): Span[] =>
+      isToken(token) || (host !== undefined && looksSecret(token))
+        ? [{ from: index + 3, to: index + 3 + token.length }]
+        : [],
   )
   const bare = [...text.matchAll(bareUserinfo)].map(({ index, 1: user = '', 2: secret = '' }) => ({
     from: index + user.length + 1,
     to: index + user.length + 1 + secret.length,
   }))
   return [...inUrls, ...tokens, ...bare]
+}
+
+function isToken(userinfo: string): boolean {
+  if (userinfo.length < 20 || userinfo.includes('.')) return false
+  return /\d/u.test(userinfo) && /\p{L}/u.test(userinfo)
 }
 
 /** Of `secret@host/path?query`; 0 where it is a port. `isCut`: the text ends here, perhaps before the `@`. */

@@ -168,7 +168,7 @@ const harmlessInCookie = wordSet(
 
 /** `known_password_id` and `hash_type` are about a secret, and none; so is what begins with `has_`. */
 const aboutSecret = wordSet(
-  'id ids type types count counts at name names length policy policies url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope provider manager file path reset field fields used prefix status title rotation page link',
+  'id ids type types count counts at name names length policy policies url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope server provider manager file path reset field fields used prefix status title rotation page link',
 )
 const aboutPrefix = wordSet(
   'has is requires require needs num number total max min forgot reset change confirm show hide no',

@@ -17,6 +17,20 @@ export function textBefore(text: string, at: number, length: number): string {
   return text.slice(Math.max(0, at - length), at)
 }
 
+/**
+ * Gives for a position the next place at which the global `pattern` matches; positions must grow.
+ * All of them together take time that is linear in the text.
+ */
+export function endsOf(text: string, pattern: RegExp): (at: number) => number {
+  let known = -1
+  return (at) => {
+    if (at <= known) return known
+    pattern.lastIndex = at
+    known = pattern.exec(text)?.index ?? text.length
+    return known
+  }
+}
+
 const word = '[A-Za-z0-9]'
 const wordy = String.raw`[\w-]`
 

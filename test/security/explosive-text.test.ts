@@ -85,7 +85,17 @@ const pieces = [
   '- name: password\n',
   '4111 ',
   'admin/a1',
+  'pin=',
+  '?pin=a',
+  ...Array.from(')}]…!'),
 ]
+
+/** What stands before the pieces, and behind them. */
+const frames = [
+  ['', ''],
+  ['', '@example.com:x!'],
+  ['token=', 'x'],
+] as const
 
 const readers: Record<string, (text: string) => unknown> = {
   'masks of text': (text) => maskText(text),
@@ -130,16 +140,16 @@ function explosiveTexts(
 ): string[] {
   const found: string[] = []
   for (const piece of from) {
-    for (const end of ['', '@example.com:x!']) {
+    for (const [start, end] of frames) {
       const ofLength = (most: number): string =>
-        `${piece.repeat(Math.ceil(most / piece.length))}${end}`
+        `${start}${piece.repeat(Math.ceil(most / piece.length))}${end}`
       const grows = (): boolean => {
         const onceMs = Math.max(cpuMs(read, ofLength(length)), leastMs, 5)
         return cpuMs(read, ofLength(4 * length)) > mostGrowth * onceMs
       }
       // twice, since one measurement may have met the garbage of those before
       if (cpuMs(read, ofLength(length)) >= leastMs && grows() && grows())
-        found.push(`${JSON.stringify(piece)} and ${JSON.stringify(end)}`)
+        found.push(`${start}${JSON.stringify(piece)} and ${JSON.stringify(end)}`)
     }
   }
   return found

@@ -78,6 +78,14 @@ test.each([
   expect(markSpans(labelledSpans, text)).toBe(text)
 })
 
+test('however long the value of a query is, it ends with its parameter', () => {
+  const long = 'a'.repeat(4_500)
+  const inText = `?id_token=⟦${long}⟧&state=x then prose`
+  expect(markSpans(labelledSpans, inText)).toBe(inText)
+  const two = `?token=⟦${long}⟧ and ?token=⟦${'a'.repeat(3_999)}…${long}⟧`
+  expect(markSpans(labelledSpans, two)).toBe(two)
+})
+
 test.each([
   'a {password: "⟦hello⟧" world}',
   '"{password: ⟦hunter22⟧", "x"',
@@ -192,8 +200,18 @@ test.each([
   'Authorization: Bearer ⟦abcd1234efgh⟧',
   'Authorization: ⟦abcd⟧',
   'Authorization: ⟦a1=b Bearer c⟧',
+  'Authorization: ⟦abcd1234 was leaked⟧',
+  'Authorization: digest ⟦username="x", response="y"⟧',
   'Authorization-Token: Bearer ⟦abcd1234⟧',
+  'authorization_header: AWS4-HMAC-SHA256 ⟦Credential=a, Signature=b⟧',
+  'authorization_code: ⟦abc123def⟧ was leaked',
+  'authorization_code: ⟦Bearer⟧',
+  'AUTHORIZATION_TOKEN=⟦abc123⟧ yarn deploy',
+  'authorization_pin: required by the bank',
+  'authorization_pin: ⟦1234⟧',
+  'authorization_server: idp.example runs the old release',
   'api_key=⟦abcd1234⟧). And',
+  `api_key=⟦ab1${')'.repeat(10)}⟧${')'.repeat(20)} x`,
   'token: ...',
   "-H 'X-Api-Key: ⟦abcd1234⟧' -d x",
   '-d "password=⟦hun ter22⟧" next',
@@ -221,6 +239,10 @@ test.each([
   'Password found: ⟦hunter22⟧',
   'Passwort von joe: ⟦hunter22⟧',
   'password for a b c d: ⟦ab12⟧',
+  'Password for joe is ⟦hunter22⟧',
+  'Das Passwort von joe ist ⟦hunter22⟧. Danke',
+  'The password for the admin portal is required',
+  'Das Passwort von joe ist geheim',
   'Clave de joe: hola',
   'Clave de joe: ⟦hola22⟧',
   '**Password:** ⟦hunter22⟧',

@@ -49,6 +49,7 @@ test.each([
   ['pat', null],
   ['primary_key', null],
   ['known_password_id', null],
+  ['authorization_server', null],
   ['hash_type', null],
   ['has_password', null],
   ['has', null],
