@@ -30,7 +30,7 @@ export interface ThreatEvent {
 /** The full event, fetched where a feed asks for it: the `data` object per type, masked. Hostile text. */
 export type EventDetail = Record<string, unknown>
 
-/** The service's severities, least first (facts.md 1, row 5). An unknown word is kept as it is. */
+/** The service's severities, least first (docs/api-notes.md, Severities). An unknown word is kept as it is. */
 export const severities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
 /** Stands for the severity of an event that came without a readable one. */

@@ -1,7 +1,7 @@
 /**
  * The credential search: the global one, or where the account has it the same search of ASTP, which costs no
- * quota. Its documented cursor decodes to a reversed domain and an id: the order
- * follows domains, not time, so what is new may stand before any cursor, and none is kept beyond the end
+ * quota. Its documented cursor decodes to a reversed domain and an id (docs/api-notes.md, Cursors and order): the
+ * order follows domains, not time, so new items may stand before any cursor, and none is kept beyond the end
  * of its walk. Each poll reads a window of import times from its start to its end instead: from an hour
  * before the walk before it began. Only within that window does the cursor move.
  *
@@ -36,7 +36,7 @@ type Rhythm = Pick<CredentialSearch, 'everyMs' | 'sweep'>
 const pageSizes = [100, 50, 25, 10] as const
 
 export const credentialSearchFeed: FeedType<CredentialSearch> = {
-  // latency grows with size until the gateway gives up after some 30 s (facts.md 2.3)
+  // large pages are slow, and the gateway gives up after about 30 s (docs/api-notes.md, Page sizes)
   pageSizes,
   asked: ({ query }) => [query],
   body({ query }, span, size) {

@@ -1,13 +1,13 @@
 /**
  * The credentials of one identifier, and of the whole tenant; the service filters neither by time.
  *
- * Of an identifier it states no order (facts.md 3, credential feed v3): each poll walks from the start until
- * a whole page is known, once a walk has seen everything; a slow full re-walk, the sweep, finds what such a
- * walk passes by. Only a server whose ids were seen to grow through a whole walk is resumed at its cursor.
+ * The identifier's feed states no order (docs/api-notes.md, Cursors and order). Each poll walks from the start;
+ * once one walk has seen everything, later walks end at a page whose items are all known. The sweep, a slow full
+ * walk, finds what they miss. A cursor is resumed only where ids were seen to grow through a whole walk.
  *
- * The tenant's can be asked for in ascending order, and the service's guide resumes the cursor. That, too, is
- * done only after a whole walk has shown ids or import times that grow; without that proof each walk reads
- * everything, as seldom as it has pages.
+ * The tenant's feed can be asked for in ascending order. Its cursor is resumed only after a whole walk has shown
+ * ids or import times that grow; without that proof each walk reads everything, and the more pages it has the
+ * longer the pause before the next one.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
 import { spanInWords } from '../lib/time-zone.ts'
@@ -33,7 +33,7 @@ import {
 } from './field-reader.ts'
 
 export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
-  pageSizes: [20], // the service's default; no upper bound is published (facts.md 1, row 30)
+  pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   asked: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
   async fetch(feed, { client, walk, turn, signal }) {

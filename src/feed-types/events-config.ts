@@ -182,7 +182,7 @@ export const identifierEventsFeedConfig = section(
 
 /** Feeds of what global searches for events find: the v4 search, and the legacy one. */
 
-/** Sections of the kinds of queries; the keys of each are the API's (facts.md 3.2). */
+/** A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event queries). */
 const query: z.ZodType<EventSearchQuery> = byType(
   [
     kind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),

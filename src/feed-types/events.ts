@@ -22,7 +22,7 @@ type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | Identifi
 
 /** Events that the tenant watches for, all of them or a part, ascending by creation time. */
 export const eventsFeed: FeedType<WatchedEvents> = {
-  pageSizes: [10], // at most ten a page (service.md, Limits)
+  pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
   asked: (feed) => [...whose(feed), sorted(feed.filters)],
   body({ filters }, span, size) {
     const body: GroupSearchBody = {
@@ -86,7 +86,7 @@ export function sorted(filters: object): [string, unknown][] {
 
 /** What a global search finds, ascending by creation time. */
 export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
-  pageSizes: [10], // at most ten a page (service.md, Limits)
+  pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
   asked: ({ query, filters }) => [sorted(query), sorted(filters)],
   body({ query, filters }, span, size) {
     const body: GlobalSearchBody = {

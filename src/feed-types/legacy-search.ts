@@ -9,7 +9,7 @@ import type { FeedType, Polled } from './feed-type.ts'
 import { type FieldReader, firstOf, isMembers, type Members, membersIn } from './field-reader.ts'
 
 export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
-  pageSizes: [10], // the default; no upper bound is published (facts.md 1, row 31)
+  pageSizes: [10], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   asked: ({ query, filters }) => [query, sorted(filters)],
   body({ query, filters }, span, size) {
     const { types } = filters
@@ -46,10 +46,8 @@ function timeOf({ fromMs, toMs }: WalkSpan): string {
 }
 
 /**
- * One item of the legacy search, as understood. The description has no shape for it; the public
- * documentation of the event types shows `{data, header, metadata}`, sometimes within `activity`, with the
- * uid and the severity (a score of 1 to 5) in `header`. What carries the fields of today's search items is
- * read as one. Never throws; bounded as `parseItem`.
+ * Reads one item of the legacy search, bare or within `activity` (docs/api-notes.md, The older shape). Fields of
+ * today's search items are read too. Never throws; bounded as `parseItem`.
  */
 export function parseLegacyItem(raw: unknown): ParsedItem {
   const activity = membersIn(raw)['activity']

@@ -1,7 +1,6 @@
 /**
- * Whether the service filters a feed by match time (`materialized_at`, in the specification only). It is
- * asked once per account and type of feed, and the answer is remembered; what contradicts it later takes
- * it back, loudly.
+ * Whether the service filters a feed by match time (`materialized_at`; docs/api-notes.md, Cursors and order).
+ * Each account and type of feed is probed once; an item that disproves the answer revokes it, with a warning.
  */
 import type { RoutedEvent } from '../store/intake.ts'
 import type { FeedState, Walk } from '../store/feed-state.ts'

@@ -95,7 +95,7 @@ function walkAfter(
   const { feed, signal, refusals } = turn
   if (!(error instanceof ServiceError) || signal.aborted) return undefined
   if (error.fault === 'too_large') return walkAfterTooLarge(turn, state, { walk, place })
-  // the gateway gives up after some 30 s (facts.md 2.3), as we do
+  // the gateway gives up after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
   if (isTooSlow) return fresh(walkInSmallerPages(feed, state, walk))
   // a refused cursor shows as a refused request; nothing public says with which status

@@ -271,7 +271,7 @@ export function describeRansomleak({ event, fields }: Subject): Description {
   }
 }
 
-/** A domain that looks like one of ours. The docs call the type `domain`, its model `lookalike`. */
+/** A domain that looks like one of ours; the type is called `domain` or `lookalike` (docs/api-notes.md, Events). */
 export function describeLookalike({ event, fields, id }: Subject): Description {
   const domain = fields.text('domain', 'name') ?? id
   const originals = fields.list('identifier_domains', 'identifier_domain')

@@ -27,7 +27,7 @@ export type MaterializedFilter = 'honoured' | 'ignored' | 'refused' | 'empty'
 
 export interface SandboxOrganization {
   id: number
-  /** Requests per second; default search 1, basic 4 (public documentation, rate limits). */
+  /** Requests per second; default search 1, basic 4 (docs/api-notes.md, Rate limits). */
   limits?: Record<Tier, number>
   keys: SandboxKey[]
 }
@@ -40,7 +40,7 @@ interface SandboxKey {
   permissions?: readonly Permission[]
 }
 
-/** Names of the public documentation (facts.md 9); the last one is the sandbox's own. */
+/** The service's names of permissions (docs/api-notes.md, Tokens); the last one is the sandbox's own. */
 export const permissions = [
   'firework.global_search',
   'leaksdb.show-passwords',
@@ -108,7 +108,7 @@ export interface SandboxOptions {
   enforceLimits?: boolean
   /** By how much a window may be shorter than its second before a request is over the limit. */
   limitToleranceMs?: number
-  /** `Retry-After` of a 429 for rate; null: none, as the public documentation has it. */
+  /** `Retry-After` of a 429 for rate; null: none, since none is documented (docs/api-notes.md, Rate limits). */
   retryAfterSeconds?: number | null
   /** Which limit a kind of request counts against; null: none. */
   tiers?: {

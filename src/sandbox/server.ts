@@ -268,7 +268,7 @@ function globPattern(pattern: string): RegExp {
   return new RegExp(`^${parts.join('.*')}$`, 's')
 }
 
-/** The four shapes in which the service says that something went wrong (public documentation, errors). */
+/** The four shapes of an error (docs/api-notes.md, Errors). */
 
 type ErrorShape = 'error' | 'detail' | 'message' | 'text'
 

@@ -8,7 +8,7 @@ export type ServiceReason =
   | 'invalid' // never sent: it breaks a limit that the API states
   | 'unavailable' // 5xx, refused, DNS, cut
   | 'timeout'
-  | 'contract' // an answer that is not what service.md describes
+  | 'contract' // an answer that breaks the API description
 
 /** What exactly went wrong, where the reason alone would not tell an operator what to do. */
 export type ServiceFault =

@@ -16,7 +16,7 @@ export interface Answer {
   sentAtMs: number
 }
 
-/** The documented advice for a 429 without `Retry-After`: wait 10 seconds. */
+/** The pause after a 429 without `Retry-After`: 10 seconds (docs/api-notes.md, Rate limits). */
 const defaultPauseMs = 10_000
 
 /** The error that an answer of 300 or more stands for. */
@@ -223,8 +223,8 @@ export function scrub(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * The header's name begins with the vendor's word, which differs between deployments (facts.md 2.2);
- * so only its end is looked for.
+ * The end of the quota header's name. The name begins with the vendor's word, which differs between
+ * deployments (docs/api-notes.md, Search quota).
  */
 const nameEnd = 'global-searches-remaining'
 

@@ -36,7 +36,7 @@ interface TokenCacheOptions extends Pick<
   logger: Logger
   credentials: () => Credentials
   random?: (() => number) | undefined
-  /** An hour: service description, Limits. */
+  /** How long a token lives; default one hour (docs/api-notes.md, Tokens). */
   lifetimeMs?: number | undefined
 }
 

@@ -90,7 +90,7 @@ const alertKeys = [
   'tenant_alert_channel_id',
 ]
 
-/** Risks 1 to 5 in the words of severities, the worst first (facts.md 1, row 5); others as they are. */
+/** Risks 1 to 5 as severities, worst first (docs/api-notes.md, Severities); other numbers as they are. */
 function severitiesIn({ risks }: WireAlert): string {
   const worstFirst = [...(risks ?? [])].toSorted((a, b) => b - a)
   return listInWords(worstFirst.map((risk) => eventSeverities[risk - 1] ?? risk))
@@ -108,7 +108,7 @@ function targetOf({ feed_target_type: type, feed_target_id: id }: WireAlert): st
 
 type Params = Readonly<Record<string, unknown>>
 
-/** Texts that configure a channel and let nobody in (facts.md 7); whatever else is a text may be a secret. */
+/** Fields of channels that are no secrets (docs/api-notes.md, Alerts); any other text may be one. */
 const openFields = new Set([
   'alert_channel_id',
   'email',

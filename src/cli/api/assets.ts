@@ -125,7 +125,7 @@ function thingOf(name: string, group: number | undefined): string {
   return group === undefined ? `asset "${name}"` : `asset "${name}" of assets group ${group}`
 }
 
-/** The field of `data` in the types that have but one (facts.md 5). */
+/** The field of `data`, for the types that have only one (docs/api-notes.md, Assets). */
 const onlyField: Readonly<Record<string, string>> = {
   domain: 'fqdn',
   keyword: 'keyword',
@@ -139,7 +139,7 @@ const onlyField: Readonly<Record<string, string>> = {
   phone_number: 'phone_number',
 }
 
-/** The service of today requires it of a person's name (OpenAPI v4, NameData). */
+/** Adds `is_strict` to a name: the v4 documents require it (docs/api-notes.md, Assets). */
 function withStrictness(type: string, data: JsonObject | undefined): JsonObject | undefined {
   return type === 'name' && data ? { is_strict: false, ...data } : data
 }

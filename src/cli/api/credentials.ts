@@ -66,7 +66,7 @@ interface CredentialsFeedOptions extends ServiceOptions, PagingOptions, SizeOpti
 }
 
 const usualSize = 20
-/** No maximum is published (service.md, Limits); this one only keeps typing errors out. */
+/** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
 const mostOfAPage = 10_000
 
 export function credentialsFeedCommand(context: Context): Command {
@@ -159,7 +159,7 @@ interface CredentialsSearchOptions
 /** Not urls, which servers before 2026-07 refuse. */
 const usualIncludes = ['known_password_id', 'auth_domains'] as const
 
-/** Latency grows with size until the gateway gives up after some 30 s (facts.md 2.3). */
+/** Sizes after a time-out: large pages are slow, and the gateway gives up at 30 s (docs/api-notes.md, Page sizes). */
 const smallerSizes = [100, 50, 25, 10]
 const usualSearchSize = 100
 
@@ -283,7 +283,7 @@ function isTooSlow(error: unknown): error is ServiceError {
   return error instanceof ServiceError && (error.status === 504 || error.reason === 'timeout')
 }
 
-/** Once more: servers before 2026-05-28 heed the times in few searches (facts.md 0). */
+/** Filters by time again: servers before 2026-05-28 ignore times in most searches (docs/api-notes.md, Versions). */
 function isWithin({ imported_at }: WireCredential, { fromMs, toMs }: Span): boolean {
   const atMs = imported_at ? parseTimestamp(imported_at) : null
   if (atMs === null) return true
@@ -298,7 +298,7 @@ export interface CredentialQueryOptions {
   secret?: true
 }
 
-/** What each finds: facts.md 1, row 12. */
+/** An option for each kind of query; what each matches: docs/api-notes.md, Credentials. */
 export function addCredentialQueryOptions(command: Command): Command {
   const term = (flag: string, says: string): Option => new Option(flag, says).argParser(textValue)
   return command

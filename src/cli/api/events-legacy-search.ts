@@ -54,7 +54,7 @@ interface LegacySearchOptions
   extends ServiceOptions, PagingOptions, SizeOption, SpanOptions, RevealOption, LegacyOptions {}
 
 const pageSize = 10
-/** No maximum is published (service.md, Limits); this one only keeps typing errors out. */
+/** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
 const mostOfAPage = 10_000
 
 const anyItem = z.record(z.string(), z.unknown())
@@ -241,7 +241,7 @@ interface LegacyRow {
   uid: string
 }
 
-/** An item has the older shape: `metadata`, `header` and `data` (facts.md 4). */
+/** A row of an item: `metadata`, `header` and `data` (docs/api-notes.md, The older shape). */
 function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRow {
   const item = reveal ? received : maskedItem(received)
   const fields = readFields(item, {})

@@ -80,7 +80,7 @@ interface EventsSearchOptions
   order: 'asc' | 'desc'
 }
 
-/** At most 10 (service.md, Limits). */
+/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 10
 
 export function eventsSearchCommand(context: Context): Command {
@@ -291,7 +291,7 @@ function secretsIn(query: EventQuery | undefined): string[] {
   return query?.type === 'credentials' ? [query.password] : []
 }
 
-/** What an event search looks for: an option for each of the thirteen kinds (facts.md 3.2). */
+/** An option for each of the thirteen kinds of event queries (docs/api-notes.md, Event queries). */
 
 const terms = {
   domain: {

@@ -191,7 +191,7 @@ interface EventsExpandOptions extends ServiceOptions, PagingOptions, SizeOption,
   field: ExpandField
 }
 
-/** At most 20 (service.md, Limits). */
+/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 20
 
 export function eventsExpandCommand(context: Context): Command {

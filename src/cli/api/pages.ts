@@ -167,8 +167,8 @@ const ofAnother =
   '--from belongs to another request; repeat the one that gave it, with the same account, filters and order'
 
 /**
- * Where a walk stands, as one word for `--from`. Of a walk nothing but the cursor may change (facts.md
- * 2.3), so the word says too what `7d` ago counts from, and how large the pages are.
+ * Where a walk stands, as one word for `--from`. Only the cursor may change within a walk (docs/api-notes.md,
+ * Cursors and order), so the word also holds the time that `7d` counts from, and the page size.
  */
 
 export interface WalkPlace {

@@ -132,7 +132,7 @@ export async function listPolicies(context: Context, options: ListPoliciesOption
   })
 }
 
-/** The most that the list takes (facts.md 2.3, Sizes). */
+/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
 const noList = 'this server lists no policies; name an identifier with --identifier'
@@ -176,7 +176,7 @@ async function writtenBy(context: Context, options: CreatePolicyOptions): Promis
 const oneKind =
   'say which events match by one of --included-keywords, --excluded-keywords, --query, --cookies or --file'
 
-/** The types and values that the options stand for (facts.md 6). */
+/** The types and values that the options stand for (docs/api-notes.md, Matching policies). */
 function kindsIn(options: CreatePolicyOptions): { type: string; value: JsonObject }[] {
   const { includedKeywords, excludedKeywords, query, cookies, matchSubdomains } = options
   return [

@@ -99,7 +99,7 @@ function print(
   else terminal.print(reportLines(shown, (text) => terminal.paint('bold', text)).join('\n'))
 }
 
-/** Any status but two counts as a failure (facts.md 1, row 10). */
+/** Any status but `processing` and `completed` counts as a failure (docs/api-notes.md, Reports). */
 function stateInWords({ status }: WireReportRequest, requestId: string): string {
   if (status === 'processing') {
     return `the report is still being made; "tocsin reports wait ${requestId}" waits for it`
@@ -116,7 +116,7 @@ interface WaitOptions extends ServiceOptions {
 }
 
 const timeoutField = duration('How long.', '1s')
-/** As the public guide polls; then ever more seldom. */
+/** The first wait, as the official guide polls (docs/api-notes.md, Reports); later waits are longer. */
 const firstWaitMs = 5_000
 const longestWaitMs = 60_000
 

@@ -34,7 +34,7 @@ import {
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
 import { CommandError, counted } from '../terminal.ts'
 
-/** What the data of an asset must hold, by its type (facts.md 5); more may stand beside it. */
+/** The fields that the data of an asset must hold, by its type (docs/api-notes.md, Assets); it may hold more. */
 const fieldsByType: Record<AssetType, readonly string[]> = {
   domain: ['fqdn'],
   name: ['first_name', 'last_name'],

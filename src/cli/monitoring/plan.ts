@@ -280,7 +280,7 @@ function groupChanges({ assets }: Wanted, state: MonitoringState): Finding[] {
   })
 }
 
-/** `ad` and `ads` may be given when an asset is created, not when it is replaced (service.md). */
+/** Finds `ad` and `ads` where an asset is replaced: only a creation takes them (docs/api-notes.md, Assets). */
 function creationOnlyWords(steps: readonly Step[]): Finding[] {
   return steps.flatMap((step) => {
     if (step.do !== 'replace asset') return []

@@ -43,8 +43,8 @@ export function placeOf(
 }
 
 /**
- * Which cursors were handed out, and for which request: so that they can be refused on demand, and
- * so that a walk whose parameters change under its cursor is noticed (public documentation, paging).
+ * Remembers for which request each cursor was handed out. Cursors can then be refused on demand, and a walk is
+ * noticed that changes its parameters, which it must not (docs/api-notes.md, Cursors and order).
  */
 
 export interface CursorWatch extends Keepable {

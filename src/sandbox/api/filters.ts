@@ -10,7 +10,10 @@ import type { TokenGrant } from './gate.ts'
 
 type Filters = SearchBody['filters']
 
-/** Filter names are groups or types, and not the vocabulary of items (public documentation, filters). */
+/**
+ * What words of the `type` filter stand for (docs/api-notes.md, Types that stand for others). Items have types
+ * that are no such words.
+ */
 const groups: Record<string, readonly string[]> = {
   illicit_networks: [
     'forum_content',
@@ -106,7 +109,7 @@ function rangeOf(range: TimeRange | null | undefined): (ms: number) => boolean {
     (lte === undefined || ms <= lte)
 }
 
-/** The request bodies of event searches: refused is what the service refuses (OpenAPI v4, EventsPayload). */
+/** The bodies of event searches, with the limits of docs/api-notes.md, Event queries and Page sizes. */
 
 export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
 

@@ -212,7 +212,10 @@ function identitiesOf(organizations: readonly SandboxOrganization[]): Map<string
   )
 }
 
-/** What the user of a key may do, and which requests need which permission (facts.md 9). */
+/**
+ * The permissions of a key's user (docs/api-notes.md, Tokens). Which request needs which one is inferred from
+ * their names where the page does not say.
+ */
 
 export function mayDo(grant: TokenGrant | null, permission: Permission): boolean {
   return grant?.permissions.includes(permission) === true
@@ -270,7 +273,7 @@ async function refuseUnpermitted(
 
 /**
  * The limits of the service, strictly: in any window of one second an organization gets at most its
- * number of requests per tier (public documentation, rate limits). Refused requests do not count.
+ * number of requests per tier (docs/api-notes.md, Rate limits). Refused requests do not count.
  */
 
 interface RateWindows {

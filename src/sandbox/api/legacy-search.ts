@@ -214,14 +214,14 @@ function isRescored({ override }: SandboxEvent): boolean {
   return override !== null
 }
 
-/** Events as the legacy search shows them: the older shape (facts.md 4). */
+/** Events as the legacy search shows them (docs/api-notes.md, The older shape). */
 
 type Fields = Record<string, unknown>
 
 /** How much of a content a preview shows. */
 const previewLength = 200
 
-/** As the public examples show an event of v2: its uid and type stand in the header. */
+/** An event of v2: its uid and type stand in the header (docs/api-notes.md, The older shape). */
 function legacyItemOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
   if ('raw' in event) return event.raw
   const { uid, type } = event
@@ -244,7 +244,7 @@ function activityOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
   return { ...item, duplicates: [], history_logs: null, similar_items: [] }
 }
 
-/** 1 to 5 (facts.md 1, row 5); a word that no list has ranks highest. */
+/** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest. */
 function riskOf(event: SandboxEvent): number {
   const rank = (knownSeverities as readonly string[]).indexOf(effectiveSeverity(event))
   return rank === -1 ? knownSeverities.length : rank + 1
@@ -327,7 +327,7 @@ function timeOrNull(ms: number | null): string | null {
   return ms === null ? null : withOffset(ms)
 }
 
-/** The parameters of the legacy search, which both methods carry in the query string (facts.md 1, row 17). */
+/** The parameters of the legacy search, in the query string of both methods (docs/api-notes.md, Cursors and order). */
 
 /** A key that is repeated, or values with commas between. */
 function listOf<Value extends z.ZodType>(value: Value): z.ZodType<z.output<Value>[]> {

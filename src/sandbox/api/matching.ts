@@ -54,7 +54,7 @@ export function watcherOf(asset: Watched, policies: readonly Deciding[]): Watche
   }
 }
 
-/** 1 to 5 (facts.md 1, row 5); a word that no list has ranks highest, as in the filters. */
+/** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest, as in the filters. */
 function riskOf(severity: string): number {
   const rank = (knownSeverities as readonly string[]).indexOf(severity)
   return rank === -1 ? knownSeverities.length : rank + 1
@@ -137,7 +137,7 @@ function between([before, after]: readonly [string, string], term: string): Find
   return ({ document }) => pattern.test(document.text)
 }
 
-/** Whether a matching policy lets an event through to an asset (facts.md 6). */
+/** Whether a matching policy lets an event through to an asset (docs/api-notes.md, Matching policies). */
 
 type Agreement = (sighting: Sighting) => boolean
 
@@ -256,7 +256,7 @@ function attributeAsAsset(
   return { type: attribute['type'] as SandboxAsset['type'], data: attribute, attributes: [] }
 }
 
-/** What the thirteen kinds of event queries find (facts.md 3.2); terms as those of assets. */
+/** What each kind of event query finds (docs/api-notes.md, Event queries); terms match as those of assets do. */
 
 type Query = z.output<typeof eventQuery>
 

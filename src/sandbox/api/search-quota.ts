@@ -4,8 +4,8 @@ import type { SandboxSettings } from '../options.ts'
 import type { Keepable } from '../state/data-folder.ts'
 
 /**
- * The monthly quota of global searches: one unit pays for a hundred results of one search, and the same
- * search asked again within ten minutes is free (facts.md 1, row 29).
+ * The monthly quota of global searches. One unit pays for 100 results of one search, and the same search is
+ * free for ten minutes (docs/api-notes.md, Search quota).
  */
 export interface SearchQuota extends Keepable {
   /** Pays for the results that a page of the search `key` shows, each known by its id or uid. */
@@ -78,12 +78,12 @@ const keptQuota = z.object({
 interface ChargedPage {
   /** Which endpoint searched; the same query elsewhere is another search. */
   kind: 'credentials' | 'events' | 'legacy'
-  /** Without filters, which change nothing about its price (facts.md 1, row 29). */
+  /** Without filters: the same search with other filters is free (docs/api-notes.md, Search quota). */
   query: unknown
   shown: readonly (string | number)[]
 }
 
-/** Takes a page's price from the month's quota, and says in headers what is left (facts.md 2.2). */
+/** Takes a page's price from the month's quota and says in headers what is left (docs/api-notes.md, Search quota). */
 export function chargeSearch(
   reply: FastifyReply,
   { kind, query, shown }: ChargedPage,

@@ -117,7 +117,7 @@ interface Expansion {
   grant: TokenGrant | null
 }
 
-/** The names, the default and the most of `size`: facts.md 1, row 16. */
+/** The query of an expanded field (docs/api-notes.md, Expanded fields, Page sizes). */
 const expandQuery = z.strictObject({
   uid: z.string().min(1),
   field: z.enum(expandFields),

@@ -143,7 +143,7 @@ export function addTenants(app: FastifyInstance, parts: RequestParts): void {
   })
 }
 
-/** Nothing is required there (OpenAPI v2, NewTenantInfo). */
+/** The service requires no field (docs/api-notes.md, Tenants). */
 const creation = tenantCreation.strip().extend({ name: z.string().default('New tenant') })
 
 /** Whether the caller is of an organization that there is; whether it may, the gate has judged. */

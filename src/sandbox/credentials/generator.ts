@@ -27,7 +27,7 @@ type Pair = Pick<
   'identityName' | 'hash' | 'hashType' | 'domain' | 'knownPasswordId'
 >
 
-/** Ids of the real service are of this size (public documentation, examples). */
+/** Ids of the real service are of this size, beyond 32 bits (docs/api-notes.md, Events). */
 const firstId = 406_285_232_303
 /** How often the same pair comes again from another source, and of how many pairs. */
 const againShare = 0.1

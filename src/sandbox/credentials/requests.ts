@@ -205,7 +205,7 @@ function refuseCursor(reply: FastifyReply): FastifyReply {
 
 /** Credentials as the feeds and as the v4 search show them: each leaves out what the other has. */
 
-/** At most so many of a credential's domains and addresses are shown (OpenAPI v4, CredentialsQueryPayload). */
+/** The most auth domains, and the most URLs, that a credential lists (docs/api-notes.md, Credentials). */
 const mostIncluded = 100
 
 export function feedItemOf(credential: SandboxCredential): unknown {
@@ -292,7 +292,7 @@ const word = z.string().min(1)
 
 type CredentialInclude = z.infer<typeof include>
 
-/** Body of the v4 search: sizes as service.md has them, defaults as facts.md 1, row 13, and 2.3. */
+/** The body of the v4 search; limits and defaults: docs/api-notes.md, Page sizes, Cursors and order. */
 const credentialSearchBody = z.object({
   query: z.discriminatedUnion('type', [
     z.object({ type: z.literal('domain'), fqdn: word }),
@@ -314,13 +314,13 @@ const credentialSearchBody = z.object({
 
 type CredentialSearchBody = z.infer<typeof credentialSearchBody>
 
-/** Query of the v3 feed. No upper bound of its size is published (facts.md 1, row 30). */
+/** The query of the v3 feed; no maximum of `size` is published (docs/api-notes.md, Page sizes). */
 const credentialFeedQuery = z.object({
   size: z.coerce.number().int().min(1).default(20),
   from: z.string().optional(),
 })
 
-/** Query of the tenant's feed (OpenAPI v2, me/feed/credentials). */
+/** The query of the tenant's feed (docs/api-notes.md, Cursors and order). */
 const tenantCredentialsQuery = credentialFeedQuery.extend({
   order_type: z.enum(orders).default('desc'),
 })
@@ -338,7 +338,7 @@ function credentialMatcher(
     credential.importedAtMs >= since && credential.importedAtMs <= until && isAsked(credential)
 }
 
-/** What each kind matches: facts.md 1, row 12. */
+/** Judges credentials by what each kind of query matches (docs/api-notes.md, Credentials). */
 function queryMatcher(
   query: CredentialSearchBody['query'],
 ): (credential: SandboxCredential) => boolean {
@@ -423,8 +423,8 @@ function inImportOrder(credentials: readonly SandboxCredential[]): PlacedCredent
 }
 
 /**
- * The order of the searches: what their documented cursor decodes to is a reversed domain and an id. It
- * has nothing to do with time.
+ * The order of the searches, by reversed domain and id, as the documented cursor suggests; it has nothing to do
+ * with time (docs/api-notes.md, Cursors and order).
  */
 function inSearchOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
   return placed(

@@ -23,12 +23,12 @@ export interface DraftContext {
 
 export type Family = (context: DraftContext) => Draft
 
-/** As the full event writes times: no zone (public event examples). */
+/** Writes a time as full events do: without a zone (docs/api-notes.md, Times). */
 export function zoneless(ms: number): string {
   return new Date(ms).toISOString().slice(0, -1)
 }
 
-/** As credentials and older answers write times: six digits and an offset (facts.md 2.5). */
+/** Writes a time as credentials and legacy events do: six digits and an offset (docs/api-notes.md, Times). */
 export function withOffset(ms: number): string {
   return `${zoneless(ms)}000+00:00`
 }

@@ -112,7 +112,7 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
 
 /** Events about what stands open on the internet. */
 
-/** The model is called `lookalike`, its uid and its filter `domain` (public documentation). */
+/** The model is called `lookalike`; its uid and its filter say `domain` (docs/api-notes.md, Events). */
 function lookalike({ random, number, subject, createdAtMs }: DraftContext): Draft {
   const host = hostOf(subject)
   const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
@@ -467,7 +467,7 @@ function listing({ random, number, subject }: DraftContext): Draft {
   }
 }
 
-/** Its uid says `document`, unlike its type (public documentation, event types). */
+/** Its uid says `document`, unlike its type (docs/api-notes.md, Events). */
 function ransomLeak({ random, number, subject }: DraftContext): Draft {
   const group = random.pick(['lockbit', 'akira', 'play', 'qilin'])
   return {

@@ -143,7 +143,7 @@ export interface StolenCredential {
 export interface StolenCookie {
   host_key: string
   path: string
-  /** Without a zone (facts.md 2.5). */
+  /** Without a zone (docs/api-notes.md, Times). */
   expires_utc: string
   name: string
   value: string

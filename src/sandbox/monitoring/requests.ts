@@ -50,7 +50,7 @@ interface MonitoringRoute {
   method: HTTPMethods
   path: string
   answer: (asked: Asked) => unknown
-  /** Nothing but public material knows it (facts.md 6). */
+  /** Not in the description (docs/api-notes.md, Operations that only some servers have). */
   isUndescribed?: true
 }
 
@@ -116,7 +116,7 @@ function plain(status: number, detail: string): RouteHandlerMethod {
   return (_request, reply) => reply.code(status).send({ detail })
 }
 
-/** An asset is created, replaced as a whole, enabled or disabled (service.md, Asset endpoints). */
+/** Creates assets, replaces them whole, enables and disables them (docs/api-notes.md, Assets). */
 
 function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { monitoring, settings, history } = parts
@@ -217,7 +217,7 @@ function groupFor(
   return ownOf(found, { version: 'v2', what: 'assets group', tenantId }).id
 }
 
-/** Matching policies are created, read and deleted (service.md, Matching policy endpoints). */
+/** Creates, reads and deletes matching policies (docs/api-notes.md, Matching policies). */
 
 function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRoute[] {
   const { policies, assignments } = monitoring
@@ -291,7 +291,7 @@ function objectOf(body: unknown): object {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : { body }
 }
 
-/** Matching policies are assigned to identifiers (service.md, Matching policy endpoints). */
+/** Assigns matching policies to identifiers (docs/api-notes.md, Matching policies). */
 
 function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { monitoring } = parts
@@ -390,7 +390,7 @@ function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
   return [{ method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read }]
 }
 
-/** Channels and what configures them, secrets included (facts.md 7). */
+/** Channels of alerts and what configures them, secrets included (docs/api-notes.md, Alerts). */
 const channels: readonly { type: string; params: (random: Random) => Record<string, unknown> }[] = [
   {
     type: 'email',
@@ -457,7 +457,7 @@ class Refusal extends Error {
   }
 }
 
-/** The shape of an error depends on the version of the path (facts.md 2.4). */
+/** The version of the path; the shape of an error depends on it (docs/api-notes.md, Errors). */
 type Version = 'v2' | 'v4'
 
 function refusal(version: Version, said: Omit<ErrorSaid, 'shape'>): Refusal {
@@ -514,14 +514,14 @@ function entryOf(
   return validationEntry([part, ...place], message, value ?? null)
 }
 
-/** At most 25, which is also the default (facts.md 2.3). */
+/** The query of a list; `size` is at most 25, also by default (docs/api-notes.md, Page sizes). */
 const listQuery = z.object({
   from: z.string().optional(),
   size: z.coerce.number().int().min(1).max(25).default(25),
   order: z.enum(['asc', 'desc']).default('desc'),
 })
 
-/** One page of a list that public material alone knows: `{items, next}`. */
+/** One page of a list that only the public documents have: `{items, next}`. */
 function listPage<Entry extends Placed>(
   entries: readonly Entry[],
   query: unknown,

@@ -121,7 +121,7 @@ export interface AssetStore {
   restore(snapshot: unknown): void
 }
 
-/** One in three ids is beyond 32 bits, as the service's own may be (facts.md 2.6). */
+/** One id in three exceeds 32 bits, as the service's own may (docs/api-notes.md, Events). */
 const beyond = 406_285_300_000
 
 export function createAssetStore(
@@ -173,7 +173,7 @@ export function createAssetStore(
 
 const assetSnapshot = z.object({ made: z.int(), assets: z.array(sandboxAsset) })
 
-/** What an asset's `data` holds, by its type (facts.md 5). */
+/** What an asset's `data` holds, by its type (docs/api-notes.md, Assets). */
 
 const word = z.string().trim().min(1)
 const host = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/i

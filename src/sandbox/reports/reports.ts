@@ -256,7 +256,7 @@ function writeReport(request: ReportRequest, events: readonly SandboxEvent[]): S
   }
 }
 
-/** What the service may leave out (facts.md 8). */
+/** Makes a field null now and then, as the service may (docs/api-notes.md, Reports). */
 function sometimesNull<Value>(random: Random, value: Value): Value | null {
   return random.chance(0.2) ? null : value
 }

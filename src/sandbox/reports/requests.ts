@@ -78,7 +78,7 @@ function refusePath(reply: FastifyReply, name: string, input: string): FastifyRe
   return reply.code(422).send({ detail: [validationEntry(['path', name], what, input)] })
 }
 
-/** What a request for a report may say (facts.md 8), strictly as every body that the sandbox takes. */
+/** The body of a request for a report (docs/api-notes.md, Reports); unknown fields are refused. */
 
 const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
 const keywords = z.array(z.string().min(1)).nullish()

@@ -91,10 +91,10 @@ export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 
-/** The numeric severities 1 to 5 (facts.md 1, row 5). */
+/** Severities as numbers, 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))
 
-/** Required on creation: name, type, search_types, data (facts.md 1, row 18). */
+/** The body that creates an asset; four fields are required (docs/api-notes.md, Assets). */
 export const assetCreation = z.strictObject({
   name: text.min(1),
   type: z.enum(assetTypes),
@@ -102,7 +102,7 @@ export const assetCreation = z.strictObject({
   data: z.record(text, z.unknown()),
   experimental_search_types: z.array(text).optional(),
   risks: risks.optional(),
-  /** Not in the description; callers send it to place the asset in a group (facts.md 5). */
+  /** Places the asset in a group; not in the description (docs/api-notes.md, Assets). */
   assets_group_id: z.int().min(1).optional(),
 })
 export type AssetCreation = z.input<typeof assetCreation>
@@ -141,7 +141,7 @@ export const wireAlert = z.looseObject({
 })
 export type WireAlert = z.infer<typeof wireAlert>
 
-/** One alert or a list of them: the description says an object, callers see lists (facts.md 2.6). */
+/** One alert or a list of them: the description says an object, callers see lists (docs/api-notes.md, Alerts). */
 export const wireAlertsAnswer = z.looseObject({
   alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
 })

@@ -16,7 +16,7 @@ interface CredentialFeedRequest extends AskedOfTier {
   identifier: number
   /** The cursor as it was received; null: the first page. */
   from: string | null
-  /** No upper bound is published (facts.md 1, row 30); the service's default is 20. */
+  /** The service's default is 20; no maximum is published (docs/api-notes.md, Page sizes). */
   size: number
 }
 
@@ -30,7 +30,7 @@ interface TenantCredentialsRequest extends Omit<CredentialFeedRequest, 'identifi
 export interface CredentialOperations {
   /**
    * One page of an identifier's credentials, in whatever order the service has them.
-   * `GET /firework/v3/identifiers/{id}/feed/credentials`; basic tier (facts.md 2.2).
+   * `GET /firework/v3/identifiers/{id}/feed/credentials`; basic tier (docs/api-notes.md, Rate limits).
    */
   credentialFeed(request: CredentialFeedRequest): Promise<SearchPage>
   /** One page of a global search, which costs quota. `POST /firework/v4/credentials/global/_search`; search tier. */
@@ -99,9 +99,8 @@ export const wireCredentialSource = z.looseObject({
 })
 
 /**
- * One record of the v3 feed or of the v4 search, as commands show it; the two differ in what they leave
- * out. Today's servers give null for more than the description says (facts.md 3, credential search). An
- * id is a whole number below 2^53: above that two ids would read as one.
+ * One record of the v3 feed or of the v4 search: each leaves out fields that the other has, and servers give
+ * null for more than the description says (docs/api-notes.md, Credentials). Above 2^53 two ids would read as one.
  */
 export const wireCredential = z.looseObject({
   id: z.int().min(0),
@@ -126,10 +125,7 @@ export type WireCredential = z.infer<typeof wireCredential>
 
 const word = z.string().min(1)
 
-/**
- * What a global credential search looks for: an address' domain, the site of the login, a secret, one
- * address, or what the part of a name before the @ holds (facts.md 1, row 12).
- */
+/** The kinds of credential queries; what each matches: docs/api-notes.md, Credentials. */
 const wireCredentialQuery = z.discriminatedUnion('type', [
   z.strictObject({ type: z.enum(['domain', 'auth_domain']), fqdn: word }),
   z.strictObject({ type: z.literal('secret'), secret: word }),
@@ -141,12 +137,12 @@ export type WireCredentialQuery = z.input<typeof wireCredentialQuery>
 /** The body of the v4 credential search. As with events, of a walk only `from` moves. */
 export const credentialSearchBody = z.strictObject({
   query: wireCredentialQuery,
-  /** 1 to 10,000 (service.md, Credential search); a large one may end in a 504. */
+  /** 1 to 10,000; a large page may end in a 504 (docs/api-notes.md, Page sizes). */
   size: z.int().min(1).max(10_000),
   order: z.enum(orders),
   from: z.string().optional(),
   include: z.array(z.enum(credentialIncludes)).optional(),
-  /** Servers before 2026-05-28 ignore it for all kinds but `auth_domain` (facts.md 0). */
+  /** Servers before 2026-05-28 ignore it in all queries but `auth_domain` (docs/api-notes.md, Versions). */
   filters: z
     .strictObject({
       imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),

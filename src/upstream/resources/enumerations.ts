@@ -16,7 +16,7 @@ export const assetTypes = [
   'secret',
   'azure_tenant',
   'identity',
-  // of the public documents alone (OpenAPI v2, IdentifierCreate)
+  // only in the public documents (docs/api-notes.md, Assets)
   'ransomleak',
   'external_id',
   'address_data',
@@ -62,7 +62,7 @@ export const replaceSearchTypes = [
   'profile',
   'infected_devices',
   'social_media',
-  // of the public documents alone (OpenAPI v2, IdentifierCreate)
+  // only in the public documents (docs/api-notes.md, Assets)
   'valid_credential',
   'invalid_credential',
   'mitigated_credential',
@@ -74,11 +74,11 @@ export const policyTypes = [
   'EXCLUDED_KEYWORDS',
   'LUCENE_QUERY',
   'ASTP_COOKIES',
-  // of the public documents alone (OpenAPI v4, policies)
+  // only on servers since 2026-05-25 (docs/api-notes.md, Versions)
   'ASTP_DOMAIN',
 ] as const
 
-/** The severities of events, the least first (facts.md 1, row 5). */
+/** The severities of events, least first (docs/api-notes.md, Severities). */
 export const eventSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
 export const industries = [
@@ -99,7 +99,7 @@ export const orders = ['asc', 'desc'] as const
 export const expandFields = ['credentials', 'cookies'] as const
 export type ExpandField = (typeof expandFields)[number]
 
-/** `urls` is in the public documents alone (OpenAPI v4, CredentialsQueryPayload). */
+/** `urls` is only in the public documents; older servers refuse it (docs/api-notes.md, Credentials). */
 export const credentialIncludes = ['known_password_id', 'auth_domains', 'urls'] as const
 
 export const legacyEventActions = [
@@ -174,7 +174,7 @@ export const legacyTypes = [
   'cookie',
   'pii',
   'experimental',
-  // of the public documents alone (OpenAPI v2, search)
+  // only in the public documents (docs/api-notes.md, Events)
   'valid_credential',
   'invalid_credential',
   'mitigated_credential',
@@ -183,12 +183,12 @@ export const legacyTypes = [
 export type LegacyType = (typeof legacyTypes)[number]
 
 /**
- * Words that the `type` filter of event searches takes, types and groups of them. Items have other types
- * besides (`lookalike`, `docker_image`, …) that are no filter (OpenAPI v4, FeedFilters).
+ * The types, and groups of types, that the `type` filter of event searches takes. Items also have types
+ * that are no filters, such as `lookalike` and `docker_image` (docs/api-notes.md, Events).
  */
 export const eventFilterTypes = [...legacyTypes, 'ad', 'ads'] as const
 
-/** Types of the legacy search that contain others (service.md, Legacy search). */
+/** Types of the legacy search that contain others (docs/api-notes.md, Types that stand for others). */
 export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly LegacyType[]>>> = {
   illicit_networks: [
     'forum_post',

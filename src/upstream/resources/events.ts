@@ -53,7 +53,7 @@ export const wireSearchItem = z.looseObject({
 })
 export type WireSearchItem = z.infer<typeof wireSearchItem>
 
-/** The full event: bare, or wrapped as `activity` by older servers (facts.md 3, event detail). */
+/** The full event: bare, or wrapped as `activity` by older servers (docs/api-notes.md, Full events). */
 export const wireFullEvent = z.looseObject({
   event_type: nullableText,
   metadata: z.looseObject({ uid: nullableText }).nullish(),
@@ -61,7 +61,7 @@ export const wireFullEvent = z.looseObject({
 })
 export type WireFullEvent = z.infer<typeof wireFullEvent>
 
-/** An item of an expanded field (facts.md 1, row 6, and service.md, Expanded cookie item). */
+/** An item of an expanded field (docs/api-notes.md, Expanded fields). */
 export const wireExpandedCredential = z.looseObject({
   url: nullableText,
   username: nullableText,
@@ -78,7 +78,7 @@ export const wireExpandedCookie = z.looseObject({
 
 const word = z.string().min(1)
 
-/** What a global event search looks for: thirteen kinds (facts.md 3.2; the description has `domain`). */
+/** The thirteen kinds of event queries (docs/api-notes.md, Event queries). */
 export const eventQuery = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('domain'), fqdn: word }),
   z.strictObject({ type: z.literal('email'), email: word }),
@@ -111,12 +111,12 @@ const timeRange = z.strictObject({
 const severity = z.enum(eventSeverities)
 
 const searchFilters = z.strictObject({
-  /** A word: this or higher; a list: exactly these (facts.md 2.6). */
+  /** A word means this severity or higher, a list means exactly these (docs/api-notes.md, Severities). */
   severity: z.union([severity, z.array(severity)]).optional(),
   /** Words of `eventFilterTypes`, and of later servers. */
   type: z.array(word).optional(),
   estimated_created_at: timeRange.optional(),
-  /** When it was matched into the feed, whatever its age (OpenAPI v4, FeedFilters). */
+  /** When the event was matched into the feed, whatever its age (docs/api-notes.md, Cursors and order). */
   materialized_at: timeRange.optional(),
   tags: z.array(z.string()).optional(),
   /** Only `true` filters; `false` is the default and has no effect. */
@@ -125,7 +125,7 @@ const searchFilters = z.strictObject({
 })
 
 const searchPage = {
-  /** At most 10 (service.md, Limits). */
+  /** At most 10 (docs/api-notes.md, Page sizes). */
   size: z.int().min(1).max(10),
   order: z.enum(orders),
   from: z.string().optional(),
@@ -140,7 +140,7 @@ export type GlobalSearchBody = z.input<typeof globalSearchBody>
 export const groupSearchBody = z.strictObject({ query: eventQuery.optional(), ...searchPage })
 export type GroupSearchBody = z.input<typeof groupSearchBody>
 
-/** The full event as the older operation gives it, for every type (OpenAPI v2, activities). */
+/** The full event of any type, as the older operation gives it (docs/api-notes.md, Full events). */
 const wireActivityAnswer = z.looseObject({
   activity: z.looseObject({
     data: z.record(text, z.unknown()).nullish(),
@@ -158,7 +158,7 @@ const wireTypeFilters = z.looseObject({
 /** Which words a `severity` filter takes. */
 const wireSeverityFilters = z.looseObject({ severities: z.array(filterWord).nullish() })
 
-/** One page of an expanded field: at most 20 items (service.md, Limits). */
+/** The request for one page of an expanded field: at most 20 items (docs/api-notes.md, Page sizes). */
 export const expansion = z.strictObject({
   uid: word,
   field: z.enum(expandFields),
@@ -172,7 +172,7 @@ type Expansion = z.input<typeof expansion>
  * their expanded fields.
  */
 
-/** Which tier a search in a feed counts against is not published (facts.md 2.2): the caller says. */
+/** The caller names the tier, since none is published for these searches (docs/api-notes.md, Rate limits). */
 type FeedSearch = { body: GroupSearchBody } & Required<Pick<AskedOfTier, 'tier'>> & Asked
 
 export interface EventOperations {

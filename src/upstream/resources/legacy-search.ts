@@ -1,6 +1,6 @@
 /**
- * The legacy search (v2), deprecated by the service in favour of the global event search. Both methods
- * carry their parameters in the query string (facts.md 1, row 17).
+ * The legacy search (v2), which the service deprecates in favour of the global event search. GET and POST both
+ * carry their parameters in the query string (docs/api-notes.md, Cursors and order).
  */
 import { z } from 'zod'
 import { searchesRemainingIn } from '../failures.ts'
@@ -101,7 +101,7 @@ function addressIn(next: string): URL | undefined {
 
 const text = z.string()
 
-/** Every parameter; both methods carry them in the query string (facts.md 1, row 17). */
+/** Every parameter of the query string. */
 export const legacySearchParameters = z.strictObject({
   fields: z.array(text.min(1)).optional(),
   /** `from@to`, both timestamps. */

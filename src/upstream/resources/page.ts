@@ -1,6 +1,6 @@
 /**
- * The wire format, shared by the client and the sandbox: lenient where the service may grow (unknown
- * fields, types and severities pass), exact in what Tocsin reads. Shapes: service.md; gaps: facts.md.
+ * The wire format, shared by the client and the sandbox: unknown fields, types and severities pass, since the
+ * service may grow; what Tocsin reads is checked exactly. docs/api-notes.md says what the description leaves open.
  */
 import { z } from 'zod'
 

@@ -63,9 +63,8 @@ export function createPolicyOperations(
 }
 
 /**
- * Under which of two spellings a server knows the matching policies: `matching_policies`, as the
- * description has it, or `matching-policies`, as servers since 2026-07-07 have it (facts.md 0). It is
- * found out by GETs alone, and remembered among the capabilities.
+ * Finds out, by GETs alone, how a server spells the path of matching policies, and remembers it among the
+ * capabilities. Servers since 2026-07-07 write a hyphen (docs/api-notes.md, Versions).
  */
 
 interface PolicyPaths {
@@ -147,8 +146,8 @@ async function isThere(parts: OperationParts, root: string, asked: Asked): Promi
 }
 
 /**
- * Operations on matching policies that the description does not have and public material knows
- * (facts.md 6). Each is tried by a GET first; a server without it is as good as any.
+ * Operations on matching policies that only the public documents have (docs/api-notes.md, Matching policies).
+ * Each is tried by a GET first, and everything else works on a server without it.
  */
 
 /** All of the basic tier. */
@@ -175,7 +174,7 @@ const wireAssigneePage = z.looseObject({
 })
 type WireAssigneePage = z.infer<typeof wireAssigneePage>
 
-/** The most that the list takes (facts.md 2.3, Sizes). */
+/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
 export function createUndescribedPolicyOperations(
@@ -257,7 +256,7 @@ export const wirePolicyAssignment = z.looseObject({
 })
 export type WirePolicyAssignment = z.infer<typeof wirePolicyAssignment>
 
-/** Of the public documents alone (OpenAPI v4, policies). */
+/** Only in the public documents (docs/api-notes.md, Matching policies). */
 const matchModes = [
   'email_domain_only',
   'auth_domain_only',
@@ -267,7 +266,7 @@ const matchModes = [
 const name = text.min(1)
 const keywords = z.strictObject({ keywords: z.array(text.min(1)).min(1) })
 
-/** The value of a policy, by its type (facts.md 6). */
+/** The value of a policy, by its type (docs/api-notes.md, Matching policies). */
 export const policyCreation = z.discriminatedUnion('type', [
   z.strictObject({ name, type: z.literal('INCLUDED_KEYWORDS'), value: keywords }),
   z.strictObject({ name, type: z.literal('EXCLUDED_KEYWORDS'), value: keywords }),
@@ -298,7 +297,7 @@ export const policyAssignment = z.strictObject({
 })
 type PolicyAssignment = z.input<typeof policyAssignment>
 
-/** A page of all policies; an operation that the description does not have (facts.md 3). */
+/** A page of all policies; only some servers have it (docs/api-notes.md, Operations that only some servers have). */
 export const wirePolicyPage = z.looseObject({
   items: z.array(wirePolicy),
   next: text.nullish(),

@@ -58,8 +58,8 @@ export type WireReport = z.infer<typeof wireReport>
 export const wireReportAnswer = z.looseObject({ report: wireReport })
 
 /**
- * `processing`, then `completed` or `error` (facts.md 1, row 10); any other word counts as a failure
- * there. `report` is null until it is completed.
+ * `status` is `processing`, then `completed` or `error`; any other word counts as a failure. `report` is null
+ * until the request is completed (docs/api-notes.md, Reports).
  */
 export const wireReportRequest = z.looseObject({
   status: text,

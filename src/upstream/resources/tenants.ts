@@ -48,7 +48,7 @@ export const wireTenant = z.looseObject({
 })
 export type WireTenant = z.infer<typeof wireTenant>
 
-/** The specification marks nothing as required (facts.md 1, row 23); without a name nobody finds it. */
+/** The service requires no field (docs/api-notes.md, Tenants); Tocsin requires a name, to find it by. */
 export const tenantCreation = z.strictObject({
   name: text.min(1),
   description: text.optional(),

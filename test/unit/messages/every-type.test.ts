@@ -12,7 +12,7 @@ import { type DeliveryMember, factsForPeople } from '../../../src/sinks/sink.ts'
 import { type EventTypeSample, eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'
 
-/** The item types of the public description, as of 2026-07-23. */
+/** The item types of the public documents, as of 2026-07-23 (docs/api-notes.md, Events). */
 const itemTypes =
   'account actor actor_summary ad attachment blog_post bot bucket bucket_object cc cc_bases chat_channel_summary chat_message cookie docker_image docker_repository document domain domain_certificate domain_favicon domain_dns_records domain_ip_address domain_screenshot domain_title domain_whois_rdap driller driller_forum_post driller_forum_topic driller_google driller_profile driller_source_code entity_classification entity_summarization event experimental forum_category forum_post forum_profile forum_thread_summary forum_topic host intelligence_object invalid_credential leak leaked_credential leaked_data leaked_file listing lookalike mitigated_credential paste ransomleak ransomleak_file_listing score_event sdo_attack_pattern sdo_campaign sdo_identity sdo_indicator sdo_infrastructure sdo_location sdo_malware sdo_relationship sdo_external_report sdo_threat_actor sdo_threat_actor_group sdo_tool sdo_vulnerability seller service social_media_account source_code_secret stealer_log attachment/telegram threat_flow_summary valid_credential whois'.split(
     ' ',

@@ -1,4 +1,4 @@
-/** Promise 9: webhooks cannot be pointed at private addresses unless allowed. */
+/** Webhooks cannot be pointed at private addresses unless these are allowed. */
 import type { LookupFunction } from 'node:net'
 import { expect, test } from 'vitest'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'

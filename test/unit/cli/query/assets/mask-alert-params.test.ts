@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { maskAlertParams } from '../../../../../src/cli/api/alerts.ts'
 
-/** The channels that public material knows (facts.md 7). */
+/** Channels with secrets (docs/api-notes.md, Alerts), and one of a type that nobody knows. */
 const channels: Record<string, unknown>[] = [
   { webhook_url: 'https://u:hush@hooks.example/hush?x=hush', secret: 'hush' },
   {
