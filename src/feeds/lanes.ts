@@ -28,9 +28,10 @@ export interface LanesOptions extends LaneOptions {
 export function createLanes(options: LanesOptions): Lanes {
   const { clock, logger, isActive, timings } = options
   const reader = createLaneReader(options)
-  const held = new Set<string>()
+  const held = new Map<string, Holding>()
   const left = new Set<string>()
   const stopping = new AbortController()
+  const closed = new AbortController()
   const { queue, worker } = openQueue(options, process)
   const standStill = createStandStill(worker, stopping.signal, clock)
   worker.on('error', standStill.afterError)
@@ -41,15 +42,34 @@ export function createLanes(options: LanesOptions): Lanes {
     // of a configuration before, or of an organization whose id is known by now; one of a newer stays
     if (!lane && isActive()) return
     if (!lane || isForOthers(id, left, isActive)) return postpone(job, token, await leaveIt())
-    await hold(lane.limit)
+    const isOurs = await hold(lane.limit, token ?? '')
+    if (!isOurs) throw new WaitingError() // another process has the job by now
     return giveBack(job, token)
   }
 
-  async function hold(lane: LaneLimit): Promise<void> {
-    held.add(lane.id)
-    await reader.hold(lane, beginTurn(options, stopping.signal))
-    held.delete(lane.id)
+  /** Whether the lock of the job was kept to the end. */
+  async function hold(lane: LaneLimit, token: string): Promise<boolean> {
+    const lost = new AbortController()
+    held.set(lane.id, { token, lost })
+    await reader.hold(lane, beginTurn(options, AbortSignal.any([stopping.signal, lost.signal])))
+    if (held.get(lane.id)?.token === token) held.delete(lane.id)
     if (!reader.lanes().has(lane.id)) await ensure() // its feeds have come to a lane that may be new
+    return !lost.signal.aborted
+  }
+
+  /**
+   * BullMQ renews locks by the id of a job, and forgets a job that it fetches again before its last turn has quite
+   * ended: the lane would be taken for stalled, and be held twice.
+   */
+  async function renewLocks(): Promise<void> {
+    while (!closed.signal.aborted) {
+      await clock.sleep(timings.jobLockMs / 3, closed.signal)
+      const holdings = [...held]
+      const ids = holdings.map(([id]) => id)
+      const tokens = holdings.map(([, { token }]) => token)
+      const failed = await extendLocks(worker, ids, tokens, timings.jobLockMs)
+      for (const [id, { lost }] of holdings) if (failed.has(id)) lost.abort()
+    }
   }
 
   /** The same replica may otherwise be the first to ask, time after time. */
@@ -71,6 +91,7 @@ export function createLanes(options: LanesOptions): Lanes {
     known: reader.known,
     start() {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
+      void renewLocks()
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
     },
     ensure,
@@ -82,8 +103,27 @@ export function createLanes(options: LanesOptions): Lanes {
         ended.then(() => queue.close()),
         clock,
       )
+      closed.abort()
     },
   }
+}
+
+/** A lane that this process reads: by which right, and what ends when that is lost. */
+interface Holding {
+  token: string
+  lost: AbortController
+}
+
+/** Those whose lock another holder has, or nobody; none where Redis does not answer. */
+async function extendLocks(
+  worker: Worker,
+  ids: string[],
+  tokens: string[],
+  lockMs: number,
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set()
+  const failed = worker.extendJobLocks(ids, tokens, lockMs).catch(() => [])
+  return new Set(await failed)
 }
 
 async function postpone(job: Job, token: string | undefined, untilMs: number): Promise<never> {
@@ -122,6 +162,7 @@ function openQueue(
   const worker = new Worker('lanes', process, {
     ...connection,
     ...workerSettings(timings),
+    skipLockRenewal: true,
     autorun: false,
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))

@@ -217,6 +217,30 @@ test('a stop gives lanes back within its time, though a server hangs', async () 
   expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(0)
 })
 
+test('many lanes that change hands all the time are each held once: none counts as stalled', async () => {
+  const keys = tests.keys()
+  const poller = aPoller()
+  const feeds = Array.from({ length: 150 }, (_none, at) => feedsOf(`main${at}`, 1)).flat()
+  const timings = {
+    ...shortTimings,
+    pollFloorMs: 50,
+    laneTurnMs: 1_200,
+    jobLockMs: 600,
+    stalledCheckMs: 100,
+  }
+  const lanes = await start(poller, feeds, { keys, timings, pollsPerSecond: 1_000 })
+  const events = keys.shared('lanes', 'events')
+  const saidOf = async (event: string) => {
+    const entries = await tests.redis.xrange(events, '-', '+')
+    return entries.filter(([, fields]) => fields.includes(event)).length
+  }
+  await until('each lane changed hands', async () => (await saidOf('active')) > 150 * 3, 20_000)
+  // a lock that is not renewed has ended by then
+  await systemClock.sleep(1_000)
+  expect(await saidOf('stalled')).toBe(0)
+  await lanes.stop(2_000)
+})
+
 test('jobs that somebody deleted are added again', async () => {
   const keys = tests.keys()
   const poller = aPoller()
