@@ -25,7 +25,7 @@ export interface FeedRig {
   turn(
     feed: PolledFeed,
     kind?: 'feed' | 'sweep',
-    asked?: Pick<TurnAsked, 'onPage' | 'onSlot' | 'isForgotten'>,
+    asked?: Pick<TurnAsked, 'onPage' | 'isForgotten'>,
   ): Promise<PollOutcome>
   /** Turns until the feed or its sweep was read to its end. */
   toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>

@@ -43,32 +43,3 @@ test('a full page is followed, whatever was learned', async () => {
     await rig.stop()
   }
 })
-
-test('an empty page that was not taken in is none of the three', async () => {
-  const rig = await startFeedRig({ tests, sandbox: { endMode: 'empty' } })
-  const feed = aFeed()
-  const { redis } = rig.book
-  let slots = 0
-  const fillUp = (): void => {
-    slots += 1
-    if (slots === 2) void redis.config('SET', 'maxmemory', '1')
-  }
-  try {
-    await rig.toEnd(feed)
-    const requests: number[] = []
-    for (let round = 0; round < 4; round += 1) {
-      rig.sandbox.addEvents(2)
-      rig.asked()
-      if (round === 1) {
-        await expect(rig.turn(feed, 'feed', { onSlot: fillUp })).rejects.toThrow('OOM')
-        await redis.config('SET', 'maxmemory', '0')
-      }
-      await rig.toEnd(feed)
-      requests.push(rig.asked().length)
-    }
-    expect(requests).toEqual([2, 3, 2, 1])
-  } finally {
-    await redis.config('SET', 'maxmemory', '0')
-    await rig.stop()
-  }
-})
