@@ -5,10 +5,10 @@
  */
 import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
-import { within } from '../lib/clock.ts'
+import { within, type Clock } from '../lib/clock.ts'
 import { createStandStill } from '../lib/loop.ts'
 import type { FeedPlace } from './next-feed.ts'
-import { createLaneReader, type LaneLimit, type LaneOptions } from './lane.ts'
+import { createLaneReader, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
   /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
@@ -28,11 +28,10 @@ export interface LanesOptions extends LaneOptions {
 export function createLanes(options: LanesOptions): Lanes {
   const { clock, logger, isActive, timings } = options
   const reader = createLaneReader(options)
-  const held = new Map<string, Holding>()
   const left = new Set<string>()
   const stopping = new AbortController()
-  const closed = new AbortController()
   const { queue, worker } = openQueue(options, process)
+  const locks = createLocks(worker, clock, timings.jobLockMs)
   const standStill = createStandStill(worker, stopping.signal, clock)
   worker.on('error', standStill.afterError)
 
@@ -42,34 +41,13 @@ export function createLanes(options: LanesOptions): Lanes {
     // of a configuration before, or of an organization whose id is known by now; one of a newer stays
     if (!lane && isActive()) return
     if (!lane || isForOthers(id, left, isActive)) return postpone(job, token, await leaveIt())
-    const isOurs = await hold(lane.limit, token ?? '')
-    if (!isOurs) throw new WaitingError() // another process has the job by now
+    const lock = locks.keep(id, token ?? '')
+    const isOver = beginTurn(options, AbortSignal.any([stopping.signal, lock.lost]))
+    await reader.hold(lane.limit, isOver)
+    lock.release()
+    if (!reader.lanes().has(id)) await ensure() // its feeds have come to a lane that may be new
+    if (lock.lost.aborted) throw new WaitingError() // the job waits already, or is another's
     return giveBack(job, token)
-  }
-
-  /** Whether the lock of the job was kept to the end. */
-  async function hold(lane: LaneLimit, token: string): Promise<boolean> {
-    const lost = new AbortController()
-    held.set(lane.id, { token, lost })
-    await reader.hold(lane, beginTurn(options, AbortSignal.any([stopping.signal, lost.signal])))
-    if (held.get(lane.id)?.token === token) held.delete(lane.id)
-    if (!reader.lanes().has(lane.id)) await ensure() // its feeds have come to a lane that may be new
-    return !lost.signal.aborted
-  }
-
-  /**
-   * BullMQ renews locks by the id of a job, and forgets a job that it fetches again before its last turn has quite
-   * ended: the lane would be taken for stalled, and be held twice.
-   */
-  async function renewLocks(): Promise<void> {
-    while (!closed.signal.aborted) {
-      await clock.sleep(timings.jobLockMs / 3, closed.signal)
-      const holdings = [...held]
-      const ids = holdings.map(([id]) => id)
-      const tokens = holdings.map(([, { token }]) => token)
-      const failed = await extendLocks(worker, ids, tokens, timings.jobLockMs)
-      for (const [id, { lost }] of holdings) if (failed.has(id)) lost.abort()
-    }
   }
 
   /** The same replica may otherwise be the first to ask, time after time. */
@@ -83,7 +61,7 @@ export function createLanes(options: LanesOptions): Lanes {
     const all = reader.lanes()
     worker.concurrency = Math.max(1, all.size)
     for (const id of all.keys()) {
-      if (!held.has(id)) await queue.add('lane', {}, { ...jobOptions, jobId: id })
+      if (!locks.has(id)) await queue.add('lane', {}, { ...jobOptions, jobId: id })
     }
   }
 
@@ -91,7 +69,7 @@ export function createLanes(options: LanesOptions): Lanes {
     known: reader.known,
     start() {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
-      void renewLocks()
+      void locks.renew()
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
     },
     ensure,
@@ -103,27 +81,57 @@ export function createLanes(options: LanesOptions): Lanes {
         ended.then(() => queue.close()),
         clock,
       )
-      closed.abort()
+      locks.close()
     },
   }
 }
 
-/** A lane that this process reads: by which right, and what ends when that is lost. */
-interface Holding {
-  token: string
-  lost: AbortController
+interface Lock {
+  /** Aborts when another holder has it, or nobody. */
+  lost: AbortSignal
+  /** It is not renewed any more. */
+  release(): void
 }
 
-/** Those whose lock another holder has, or nobody; none where Redis does not answer. */
-async function extendLocks(
-  worker: Worker,
-  ids: string[],
-  tokens: string[],
-  lockMs: number,
-): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set()
-  const failed = worker.extendJobLocks(ids, tokens, lockMs).catch(() => [])
-  return new Set(await failed)
+interface Locks {
+  /** Whether this process reads the lane. */
+  has(id: string): boolean
+  keep(id: string, token: string): Lock
+  /** Renews all that are kept, until it is closed. */
+  renew(): Promise<void>
+  close(): void
+}
+
+/**
+ * Keeps the locks of jobs. BullMQ would renew them by the id of a job, and forgets a job that it fetches again
+ * before its last turn has quite ended: the lane would be taken for stalled, and be held twice.
+ */
+function createLocks(worker: Worker, clock: Clock, lockMs: number): Locks {
+  const kept = new Map<string, { token: string; lost: AbortController }>()
+  const closed = new AbortController()
+  return {
+    has: (id) => kept.has(id),
+    keep(id, token) {
+      const lost = new AbortController()
+      kept.set(id, { token, lost })
+      const release = (): void => void (kept.get(id)?.token === token && kept.delete(id))
+      return { lost: lost.signal, release }
+    },
+    async renew() {
+      while (!closed.signal.aborted) {
+        await clock.sleep(lockMs / 3, closed.signal)
+        const now = [...kept]
+        const ids = now.map(([id]) => id)
+        const tokens = now.map(([, { token }]) => token)
+        // where Redis does not answer, the locks may be kept all the same
+        if (ids.length === 0) continue
+        const renewed = worker.extendJobLocks(ids, tokens, lockMs)
+        const failed = new Set(await renewed.catch(() => []))
+        for (const [id, { lost }] of now) if (failed.has(id)) lost.abort()
+      }
+    },
+    close: () => closed.abort(),
+  }
 }
 
 async function postpone(job: Job, token: string | undefined, untilMs: number): Promise<never> {
