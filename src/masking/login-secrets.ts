@@ -230,7 +230,6 @@ function isMachine(line: string): boolean {
 function isFormat(user: string, secret: string): boolean {
   if (notLogins.test(user) || (/^[a-z]$/iu.test(user) && /^[\\/]/u.test(secret))) return true
   const label = labelAt([user])
-  if (label !== null && label.kind !== 'context') return true
   if (label !== null && !commonUsers.test(user)) return true
   return label !== null && isLabelWord(secret)
 }
