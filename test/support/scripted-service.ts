@@ -141,7 +141,11 @@ export function createScriptedService(given: Habits): ScriptedService {
     turn: Turn
   }) => answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
 
-  const client: Pick<ServiceClient, (typeof scriptedOperations)[number] | 'capabilities'> = {
+  const client: Pick<
+    ServiceClient,
+    (typeof scriptedOperations)[number] | 'capabilities' | 'clockSkewMs'
+  > = {
+    clockSkewMs: () => undefined,
     // a server that has what the feeds ask for, and no search without a quota
     capabilities: {
       read: () => Promise.resolve(undefined),
