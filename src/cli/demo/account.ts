@@ -95,25 +95,28 @@ export function accountingLine(figures: DemoFigures): string {
 /** "messages slack 19 (4 groups, 3 first polls), email 3 (1 digest), webhook 25 (20 batches)". */
 export function messagesLine({ messages }: DemoFigures): string {
   const sinks = demoSinks.map((sink) => {
-    const counts = Object.entries(messages[sink]) as [MessageForm, number][]
-    const told = counts
-      .filter(([form]) => form !== 'single')
-      .map(([form, count]) => `${count} ${formWords[form][count === 1 ? 0 : 1]}`)
-    const total = sumOf(counts, ([, count]) => count)
+    const counts = messages[sink]
+    const told = forms.flatMap(([form, [one, several]]) => {
+      const { [form]: count = 0 } = counts
+      return count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
+    })
+    const total = sumOf(Object.values(counts), (count) => count)
     return `${sink} ${total}${told.length > 0 ? ` (${told.join(', ')})` : ''}`
   })
   return `messages ${sinks.join(', ')}`
 }
 
-const formWords: Record<MessageForm, [one: string, several: string]> = {
-  single: ['single', 'singles'],
+/** How messages with several events are called, in the order in which the line says them. */
+const formWords: Record<Exclude<MessageForm, 'single'>, [one: string, several: string]> = {
   batch: ['batch', 'batches'],
   group: ['group', 'groups'],
-  digest: ['digest', 'digests'],
   backlog: ['first poll', 'first polls'],
-  held: ['held', 'held'],
   storm: ['storm', 'storms'],
+  held: ['held', 'held'],
+  digest: ['digest', 'digests'],
 }
+
+const forms = Object.entries(formWords) as [keyof typeof formWords, [string, string]][]
 
 function messagesBySink({ received }: Evidence): DemoFigures['messages'] {
   const messages: DemoFigures['messages'] = { slack: {}, email: {}, webhook: {} }

@@ -188,3 +188,10 @@ test('messages are counted by sink and form', () => {
   const account = drawAccount(someEvidence({ received: [...received, group, group] }))
   expect(messagesLine(account)).toBe('messages slack 3 (2 groups), email 0, webhook 2')
 })
+
+test('forms of messages are said in one order, whichever came first', () => {
+  const of = (form: 'digest' | 'backlog') => aReceipt('email', form, { form, items: [] })
+  const received = [of('digest'), of('backlog'), of('backlog')]
+  const account = drawAccount(someEvidence({ received }))
+  expect(messagesLine(account)).toContain('email 3 (2 first polls, 1 digest)')
+})
