@@ -5,8 +5,8 @@
  */
 import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
-import { within, type Clock } from '../lib/clock.ts'
-import { createStandStill } from '../lib/loop.ts'
+import { within } from '../lib/clock.ts'
+import { createLoop, createStandStill } from '../lib/loop.ts'
 import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneOptions } from './lane.ts'
 
@@ -31,7 +31,7 @@ export function createLanes(options: LanesOptions): Lanes {
   const left = new Set<string>()
   const stopping = new AbortController()
   const { queue, worker } = openQueue(options, process)
-  const locks = createLocks(worker, clock, timings.jobLockMs)
+  const locks = createLocks(worker, options)
   const standStill = createStandStill(worker, stopping.signal, clock)
   worker.on('error', standStill.afterError)
 
@@ -69,7 +69,7 @@ export function createLanes(options: LanesOptions): Lanes {
     known: reader.known,
     start() {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
-      void locks.renew()
+      locks.start()
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
     },
     ensure,
@@ -81,7 +81,7 @@ export function createLanes(options: LanesOptions): Lanes {
         ended.then(() => queue.close()),
         clock,
       )
-      locks.close()
+      void locks.stop()
     },
   }
 }
@@ -97,18 +97,38 @@ interface Locks {
   /** Whether this process reads the lane. */
   has(id: string): boolean
   keep(id: string, token: string): Lock
-  /** Renews all that are kept, until it is closed. */
-  renew(): Promise<void>
-  close(): void
+  /** Renews all that are kept, until it is stopped. */
+  start(): void
+  stop(): Promise<void>
 }
 
 /**
  * Keeps the locks of jobs. BullMQ would renew them by the id of a job, and forgets a job that it fetches again
  * before its last turn has quite ended: the lane would be taken for stalled, and be held twice.
  */
-function createLocks(worker: Worker, clock: Clock, lockMs: number): Locks {
+function createLocks(
+  worker: Worker,
+  { clock, logger, timings: { jobLockMs: lockMs } }: LanesOptions,
+): Locks {
   const kept = new Map<string, { token: string; lost: AbortController }>()
-  const closed = new AbortController()
+  const renewing = createLoop({
+    name: 'lane-locks',
+    everyMs: lockMs / 3,
+    clock,
+    logger,
+    tick: renew,
+  })
+
+  async function renew(): Promise<void> {
+    const now = [...kept]
+    if (now.length === 0) return
+    const ids = now.map(([id]) => id)
+    const tokens = now.map(([, { token }]) => token)
+    // where Redis does not answer, the locks may be kept all the same
+    const failed = new Set(await worker.extendJobLocks(ids, tokens, lockMs).catch(() => []))
+    for (const [id, { lost }] of now) if (failed.has(id)) lost.abort()
+  }
+
   return {
     has: (id) => kept.has(id),
     keep(id, token) {
@@ -117,20 +137,8 @@ function createLocks(worker: Worker, clock: Clock, lockMs: number): Locks {
       const release = (): void => void (kept.get(id)?.token === token && kept.delete(id))
       return { lost: lost.signal, release }
     },
-    async renew() {
-      while (!closed.signal.aborted) {
-        await clock.sleep(lockMs / 3, closed.signal)
-        const now = [...kept]
-        const ids = now.map(([id]) => id)
-        const tokens = now.map(([, { token }]) => token)
-        // where Redis does not answer, the locks may be kept all the same
-        if (ids.length === 0) continue
-        const renewed = worker.extendJobLocks(ids, tokens, lockMs)
-        const failed = new Set(await renewed.catch(() => []))
-        for (const [id, { lost }] of now) if (failed.has(id)) lost.abort()
-      }
-    },
-    close: () => closed.abort(),
+    start: () => renewing.start(),
+    stop: () => renewing.stop(),
   }
 }
 
