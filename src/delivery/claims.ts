@@ -66,8 +66,8 @@ export interface ClaimAsked {
   sink: string
   /** How many pieces of work at most. */
   max: number
-  /** Takes nothing less severe, but for what its turn as the longest waiting brings. */
-  leastRank?: number
+  /** Takes nothing less severe, but for what its turn as the longest waiting brings; 1: it takes all. */
+  leastRank: number
   /** That piece alone, where it is due. */
   ref?: string
 }
@@ -114,7 +114,7 @@ const maxAnswerBytes = 1_048_576
 
 /** The worst first; one place in ten goes to the longest waiting. */
 export async function claimDue(book: Book, holder: Holder, asked: ClaimAsked): Promise<Claimed> {
-  const { sink, max, leastRank = 1, ref } = asked
+  const { sink, max, leastRank, ref } = asked
   const ask = { sink, max, least: leastRank, ref, ...stored(holder), bytes: maxAnswerBytes }
   const [head = '{}', ...payloads] = (await book.run('claim-due', JSON.stringify(ask))) as string[]
   const answer = JSON.parse(head) as {

@@ -166,8 +166,8 @@ export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
     runScript(redis, 'work-hints', [keys.shared('work')], args)
   return {
     async tell(hints) {
-      const told = hints.flatMap((hint) => [nameOf(hint), Math.ceil(hint.inMs)])
-      if (told.length > 0) await run('tell', ...told)
+      const told = hints.flatMap((hint) => [nameOf(hint), hint.inMs])
+      if (hints.length > 0) await run('tell', ...told)
     },
     async read(max) {
       const answer = (await run('read', max)) as string[]
@@ -177,11 +177,8 @@ export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
       })
     },
     async clear(hints) {
-      const cleared = hints.flatMap((hint) => {
-        const next = hint.inMs === undefined ? '' : Math.ceil(hint.inMs)
-        return [nameOf(hint), hint.value, next]
-      })
-      if (cleared.length > 0) await run('clear', ...cleared)
+      const cleared = hints.flatMap((hint) => [nameOf(hint), hint.value, hint.inMs ?? ''])
+      if (hints.length > 0) await run('clear', ...cleared)
     },
   }
 }

@@ -120,7 +120,8 @@ export class SinkDrain {
   #shutUntilMs = 0
   /** When the next message may go to a sink with a limit, as far as this process knows, monotonic ms. */
   #placeMs = 0
-  #reported = { isOk: false, atMs: 0 }
+  /** When it was reported that the sink takes everything, monotonic ms; -Infinity: another success is news. */
+  #toldOkAtMs = -Infinity
   #turns = 0
   /** Rounds and claims go on beside the turns, one for each account: where a part of Redis hangs, the others go on. */
   readonly #rounds = new Map<Book, Going>()
@@ -272,7 +273,7 @@ export class SinkDrain {
   /** What waits for the circuit hides no other sink's work, and is not held. */
   async #shut(waitMs: number): Promise<void> {
     this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, shutLookMs)
-    this.#reported.isOk = false // the probe's success is news
+    this.#toldOkAtMs = -Infinity // the probe's success is news
     const inMs = Math.max(waitMs, soonMs)
     void this.#giveBack()
     await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
@@ -494,10 +495,7 @@ export class SinkDrain {
   #goOn(one: Ended, { batch }: Settled): void {
     const { diverter, book: find } = this.#options
     const { book, message, outcome, isGivenUp } = one
-    if (isGivenUp) {
-      void this.#addChore(diverter?.divert(book, message.ref))
-      return
-    }
+    if (isGivenUp) void this.#addChore(diverter?.divert(book, message.ref))
     if (batch) void this.#addChore(settleMembers(book, message.ref, batch, find))
     countSettled(this.#options, this.#sink, one)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
@@ -512,8 +510,8 @@ export class SinkDrain {
   async #tellHow(one: Ended): Promise<void> {
     const atMs = this.#nowMs()
     const isOk = one.taken === 'ok'
-    if (isOk && !one.isProbe && this.#reported.isOk && atMs - this.#reported.atMs < reportMs) return
-    this.#reported = { isOk, atMs }
+    if (isOk && !one.isProbe && atMs - this.#toldOkAtMs < reportMs) return
+    this.#toldOkAtMs = isOk ? atMs : -Infinity
     const state = await tellReplicas(this.#options, this.#sink, one)
     if (state === 'back') void this.#addChore(this.#options.wake?.all(this.#sink.name))
     if (state !== 'shut') return

@@ -117,8 +117,7 @@ async function keepSome(
   refs: readonly string[],
 ): Promise<string[]> {
   if (!gate || refs.length === 0 || gate.isIdleFor(sink.name)) return []
-  const all = await readItems(book, refs)
-  const found = all.filter(({ payload, item }) => isCollection || (payload && item.attempts === 0))
+  const found = await readItems(book, refs)
   const verdicts = await gate.judge(book, found.map(judgedOf))
   const kept = found.flatMap((item, i) => describeKept(sink, item, verdicts[i]) ?? [])
   if (kept.length === 0) return []

@@ -33,7 +33,7 @@ export async function claimRef(
 ): Promise<Claim | undefined> {
   await makeDue(book, ref)
   const sink = ref.split(':').at(-1) ?? ''
-  const { claims } = await claimDue(book, { owner, leaseMs }, { sink, max: 1, ref })
+  const { claims } = await claimDue(book, { owner, leaseMs }, { sink, max: 1, leastRank: 1, ref })
   return claims[0]
 }
 

@@ -68,7 +68,8 @@ export class RehearsedClaims {
   async #claimOnce(owner: string, sink: string, max: number): Promise<InHand[]> {
     const beforeMs = Date.now()
     const dueSince = await this.#claimable(sink, beforeMs)
-    const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, { sink, max })
+    const asked = { sink, max, leastRank: 1 }
+    const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, asked)
     for (const { ref } of claims) {
       const held = this.#leases.get(ref)
       if (held?.isOver === false) this.faults.push(`${ref} went to ${owner}, held by ${held.owner}`)

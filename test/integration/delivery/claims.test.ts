@@ -38,7 +38,7 @@ async function bring(
 }
 
 function claim(book: Book, asked: Partial<ClaimAsked> = {}, owner = 'r1'): Promise<Claimed> {
-  return claimDue(book, { owner, leaseMs }, { sink: 'soc', max: 10, ...asked })
+  return claimDue(book, { owner, leaseMs }, { sink: 'soc', max: 10, leastRank: 1, ...asked })
 }
 
 function advance(book: Book, round: Round, owner = 'r1', lease = leaseMs) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createDetailJobs } from '../../../src/delivery/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import type { MadeWork } from '../../../src/store/pending-items.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 
@@ -38,6 +39,70 @@ test('a record that wants its full event is asked for once, though it is told of
     await jobs.stop(3_000)
   }
   expect(asked.toSorted()).toEqual(['first', 'second'])
+})
+
+test('a full event that is kept already is not asked for again, and what waits for it goes on', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys, account: 'main' })
+  let asked = 0
+  const released: MadeWork[][] = []
+  const jobs = createDetailJobs({
+    book: () => book,
+    fetchDetail: () => Promise.resolve(((asked += 1), 'unavailable' as const)),
+    modes: { soc: false },
+    release: async (_account, made) => void released.push(made),
+    redis: tests.redis,
+    keys,
+    clock: systemClock,
+    logger: silent,
+    timings: shortTimings,
+  })
+  const { signal } = new AbortController()
+  const event = routed({ uid: 'first' }, ['soc'], true)
+  const work = {
+    account: 'main',
+    recordId: book.digests.recordId('first'),
+    deadlineMs: Date.now() + 60_000,
+  }
+  try {
+    await takeIn(book, [event])
+    await jobs.fetchOnce(work, signal)
+    await jobs.fetchOnce(work, signal)
+  } finally {
+    await jobs.stop(3_000)
+  }
+  expect(asked).toBe(1)
+  expect(released.map((made) => made.length)).toEqual([1, 0])
+})
+
+test('a process that has not started fetches none of the full events that others want', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys, account: 'main' })
+  const asked: string[] = []
+  const jobsOf = (owner: string) =>
+    createDetailJobs({
+      book: () => book,
+      fetchDetail: async () => (asked.push(owner), 'unavailable'),
+      modes: {},
+      release: () => Promise.resolve(),
+      redis: tests.redis,
+      keys,
+      clock: systemClock,
+      logger: silent,
+      timings: { ...shortTimings, detailWaitMs: 60_000 },
+    })
+  const [idle, running] = [jobsOf('idle'), jobsOf('running')]
+  running.start()
+  try {
+    for (let n = 0; n < 10; n += 1) {
+      const accepted = await takeIn(book, [routed({ uid: `e/${n}` }, ['soc'], true)])
+      await idle.add('main', accepted.status === 'committed' ? accepted.made : [])
+      await until('it was asked for', () => asked.length > n, 5_000)
+    }
+  } finally {
+    await Promise.all([idle.stop(3_000), running.stop(3_000)])
+  }
+  expect(asked).toEqual(Array.from({ length: 10 }, () => 'running'))
 })
 
 test('full events that an organization is slow to give keep no other organization waiting', async () => {

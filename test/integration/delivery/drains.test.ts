@@ -270,7 +270,8 @@ test('a stop cuts off what hangs, which counts as an answer lost, and gives back
   await drains.stop(50)
   expect(await pendingIn(book)).toEqual({ queued: 4, retrying: 1 })
   const due = await waitingRefs(book, 'soc', { offset: 0, count: 10 })
-  const ours = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, { sink: 'soc', max: 10 })
+  const asked = { sink: 'soc', max: 10, leastRank: 1 }
+  const ours = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, asked)
   expect(due).toHaveLength(5)
   expect(ours.claims).toHaveLength(4)
   await expectConservation(book)
@@ -299,6 +300,59 @@ test('a send that outlasts its lease stays one: the lease is renewed, and nobody
   await allLeft(book)
   for (const { drains } of [one, other]) await drains.stop(1_000)
   expect(soc.received).toHaveLength(1)
+})
+
+test('a pass over the leases ends when they are renewed, so that no second one begins beside it', async () => {
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
+  const [sending, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const soc = aRehearsedSink('soc')
+  soc.next(() => sending.promise)
+  const { book, with: process } = await rig()
+  const { drains } = process([soc], { clock, drain: { clock } })
+  await bring(book, 'soc', 1)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  let isAsked = false
+  around(book, async (_script, run, ...args) => {
+    if (!String(args[0]).includes('"renew":[')) return run()
+    isAsked = true
+    await answering.promise
+    return run()
+  })
+  aheadMs += 4_000
+  let isOver = false
+  const pass = drains.renewOnce().then(() => (isOver = true))
+  await until('a lease is being renewed', () => isAsked)
+  expect(isOver).toBe(false)
+  answering.resolve()
+  await pass
+  sending.resolve()
+  await drains.stop(1_000)
+})
+
+test('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
+  const sending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc')
+  soc.next(() => sending.promise)
+  const { book, with: process } = await rig()
+  const leaseMs = 1_000
+  const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
+  await bring(book, 'soc', 1)
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  const sinceMs = systemClock.monotonic()
+  const stopped = drains.stop(10_000)
+  await until('its lease would have ended twice', async () => {
+    const asked = { sink: 'soc', max: 1, leastRank: 1 }
+    expect((await claimDue(book, { owner: 'r2', leaseMs }, asked)).claims).toEqual([])
+    return systemClock.monotonic() - sinceMs > 2 * leaseMs + 100
+  })
+  sending.resolve()
+  await stopped
+  await expectConservation(book)
 })
 
 test('a process that was frozen for long sends nothing that it claimed before', async () => {
@@ -400,7 +454,7 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
     await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   }
   hangs = true
-  const ours = { sink: 'soc', max: 10 }
+  const ours = { sink: 'soc', max: 10, leastRank: 1 }
   const untilMs = systemClock.monotonic() + 2_600
   while (systemClock.monotonic() < untilMs) {
     await systemClock.sleep(50)

@@ -203,6 +203,28 @@ test('a message that is being sent stays; once its process has died, it goes', a
   expect((await itemsOf(rig.book))[0]).toMatchObject({ repeatRisks: 1 })
 })
 
+test('more messages than a page holds go in one pass, and those that are being sent keep none from it', async () => {
+  const rig = await aReliefRig(tests)
+  await rig.circuit.report('siem', 'gone')
+  await show(rig, 'siem', 210)
+  const waiting = await peekCollection(rig.book, 'siem', 210)
+  const refs: string[] = []
+  for (const [n, { ref }] of waiting.entries()) {
+    const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
+    refs.push((await sealBatch(rig.book, batch, [ref]))!)
+    if (n < 205) await beginAttempt(rig.book, refs[n]!, 't', 1)
+  }
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.book)).sinks['siem'])).toEqual({ batch: 205 })
+  for (const ref of refs.slice(0, 205)) {
+    const name = rig.book.key('batch', ref.split(':')[1]!)
+    const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
+    await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
+  }
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+})
+
 test('a digest of two accounts is opened in both', async () => {
   const keys = tests.keys()
   const books = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]

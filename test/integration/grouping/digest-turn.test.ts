@@ -377,6 +377,9 @@ test('operators see how much waits for a digest over all accounts, when it is du
   rig.toMorning(1)
   await rig.flush()
   expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
+  const window = books[0]!.key('gather', digestIdOf('oncall:0'))
+  await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
+  expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
 })
 
 test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {

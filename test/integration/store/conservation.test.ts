@@ -334,7 +334,7 @@ async function expectAllLeaves({ book, claims }: Rehearsal): Promise<void> {
 
 async function leaveSome(book: Book, name: string): Promise<boolean> {
   const holder = { owner: 'last', leaseMs, by: 'last' }
-  const { claims } = await claimDue(book, holder, { sink: name, max: 3 })
+  const { claims } = await claimDue(book, holder, { sink: name, max: 3, leastRank: 1 })
   for (const { ref, kind } of claims) {
     if (kind === 'collection') {
       const refs = (await peekCollection(book, name, 100)).map((member) => member.ref)
