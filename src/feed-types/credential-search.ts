@@ -116,7 +116,7 @@ function searchedBy({ notes }: Walk): unknown {
 }
 
 function chosen(walk: Walk, free: boolean): Walk {
-  return { ...walk, notes: { ...walk.notes, searchedBy: free ? freeSearch : 'global' } }
+  return { ...walk, notes: { ...walk.notes, searchedBy: free ? freeSearch : undefined } }
 }
 
 /** What a walk knows of its window. */

@@ -62,7 +62,7 @@ export function createPoller(options: PollerOptions): Poller {
 
 /** One for each way in which the service fails, whatever the feed. */
 function describeCause({ reason, status, fault }: ServiceError): string {
-  return [reason, status, fault].filter((part) => part !== undefined).join(' ')
+  return [reason, status, fault].join(' ')
 }
 
 async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOutcome> {

@@ -134,8 +134,7 @@ const farName =
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
 function nameFarBefore(text: string, separatorAt: number, separator: string): Name | null {
-  const near = text.slice(separatorAt, separatorAt + 2)
-  if (!/[:=>–—-]/u.test(near) && !separatorWord.test(separator)) return null
+  if (!/[:=>–—-]/u.test(separator) && !separatorWord.test(separator)) return null
   if (text.startsWith('://', separatorAt)) return null
   const before = textBefore(text, separatorAt, 110)
   if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))
@@ -351,7 +350,7 @@ function closingQuote(
   for (let at = text.indexOf(close, from); at !== -1 && at < lineEnd && left > 0; left -= 1) {
     const after = text[at + close.length] ?? '\n'
     const before = text[at - 1] ?? ''
-    const isDoubled = close.length === 1 && after === close && at > from
+    const isDoubled = after === close
     if (close.length === 1 && isEscaped(text, at, from)) {
       at = text.indexOf(close, at + 1)
       continue
@@ -383,7 +382,7 @@ function goesOnAfter(
 ): boolean {
   if (!label.isFirst || label.isTight || label.separator !== ':') return false
   if (label.bracket !== '' || (next !== undefined && next.nameAt < lineEnd)) return false
-  return /^ +[\p{L}\p{N}]/u.test(text.slice(end, Math.min(lineEnd, end + 20)))
+  return /^ +[\p{L}\p{N}]/u.test(text.slice(end, end + 20))
 }
 
 /** Where an unquoted value ends. */

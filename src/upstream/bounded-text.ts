@@ -168,12 +168,13 @@ export class BoundedText {
     this.#depth += 1
     if (this.#pruned > 0) return
     this.#count()
-    if (this.#depth === 1) this.#isObject = byte === openObject
-    if (this.#depth === 2) {
+    if (this.#depth === 1) {
+      this.#isObject = byte === openObject
+    } else if (this.#depth === 2) {
       this.#isList = byte === openList
       this.#items = 0
       this.#itemFrom = this.#keptTo(at)
-    } else if (this.#depth > 2) {
+    } else {
       if (this.#depth === this.#itemDepth + 1) this.#memberFrom = this.#keptTo(at)
       this.#prune(at + 1)
     }

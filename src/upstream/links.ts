@@ -38,7 +38,7 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
 export function uselessLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
   const [own, ...derived] = hostsOfBase(baseUrl)
   return linkHosts.filter((entry, at) => {
-    const others = linkHosts.filter((other, i) => i < at || (i > at && other !== entry))
+    const others = linkHosts.filter((other, i) => i < at || other !== entry)
     return entry !== own && [...derived, ...others].some((host) => covers(host, entry))
   })
 }

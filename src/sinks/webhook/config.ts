@@ -23,7 +23,7 @@ import {
 } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
 import { type ReliefConfig, reliefIn, reliefKeys } from '../config.ts'
-import { bytesOf, keyBytes } from './signature.ts'
+import { bytesOf, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {
   name: string
@@ -121,15 +121,18 @@ export const webhookConfig = section(
   }
 })
 
+/** Standard Webhooks 1.0.0, signature schemes. */
+const mostKeyBytes = 64
+
 /** Standard Webhooks secrets begin with whsec_ and go on in base64; any other counts as its bytes. */
 function secretProblem(input: string): Refusal | undefined {
   const isEncoded = input.startsWith('whsec_')
   if (isEncoded && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input))
     return refusal('not base64 after whsec_', 'copy the secret again')
   const { length } = bytesOf(input)
-  const isLong = isEncoded && length > keyBytes.most // any other is hashed to one length
-  if (length >= keyBytes.least && !isLong) return undefined
-  const size = isEncoded ? `${keyBytes.least} to ${keyBytes.most}` : `at least ${keyBytes.least}`
+  const isLong = isEncoded && length > mostKeyBytes // any other is hashed to one length
+  if (length >= leastKeyBytes && !isLong) return undefined
+  const size = isEncoded ? `${leastKeyBytes} to ${mostKeyBytes}` : `at least ${leastKeyBytes}`
   return refusal(
     `too ${isLong ? 'long' : 'short'} for a key`,
     `write one of ${size} random bytes, such as: echo "whsec_$(openssl rand -base64 32)"`,

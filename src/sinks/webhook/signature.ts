@@ -21,7 +21,7 @@ export function sign({ id, timestamp, body }: SignedContent, secrets: readonly s
 }
 
 /** Standard Webhooks 1.0.0, signature schemes; a shorter one can be guessed. A file may change after it was checked. */
-export const keyBytes = { least: 24, most: 64 }
+export const leastKeyBytes = 24
 
 /** Keys of the secrets in use: making one costs more than signing with it. */
 const keys = new Map<string, KeyObject>()
@@ -34,7 +34,7 @@ function keyOf(secret: string): KeyObject {
   if (known) return known
   if (keys.size >= maxKeys) keys.clear()
   const bytes = bytesOf(secret)
-  if (bytes.length < keyBytes.least) throw new Error('a signing secret is too short for a key')
+  if (bytes.length < leastKeyBytes) throw new Error('a signing secret is too short for a key')
   const key = createSecretKey(bytes)
   keys.set(secret, key)
   return key

@@ -150,6 +150,21 @@ function failMatched(reason: ServiceReason, status?: number): void {
   }
 }
 
+/** From now on a request for what is to be matched some time is refused. */
+function refuseFuture(): void {
+  const { client } = rig.replica
+  const search = client.searchGroupEvents.bind(client)
+  client.searchGroupEvents = (request) => {
+    const { materialized_at: asked } = { ...request.body.filters } as Record<
+      string,
+      { gte?: string }
+    >
+    return Date.parse(asked?.gte ?? '') > Date.now()
+      ? Promise.reject(new ServiceError('rejected', 'no', { status: 422 }))
+      : search(request)
+  }
+}
+
 /** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */
 async function aLateEvent(): Promise<string> {
   await tests.redis.hset(rig.book.key('feed', 'brand'), 'rung:0', '1')
@@ -183,20 +198,27 @@ test('late events are found by the ladder when a service that filtered by match 
   expect([...(await rig.records()).keys()]).toContain(late)
 })
 
-test('a filter that works no more brings nothing from below the start bound, and is taken back', async () => {
-  const capabilities = await begin('ignored')
-  const old = rig.sandbox.addEvents(25, {
-    createdAtMs: Date.now() - 30 * dayMs,
-    arrivedAtMs: Date.now() - 30 * dayMs,
-  })
-  await capabilities.note(name, true) // as it was before
-  await rig.turn(feed, 'sweep')
-  const known = await rig.records()
-  expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
-  expect((await capabilities.read(name))?.has).toBe(false)
-  expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
-  expect((await openFeed(rig.book, 'brand', startMs)).rescans.matched).toBeUndefined()
-})
+test.each([
+  ['shows all', () => undefined],
+  ['refuses', refuseFuture],
+])(
+  'a filter that works no more brings nothing from below the start bound, and is taken back, where a window in the future %s',
+  async (_manner, answerFuture) => {
+    const capabilities = await begin('ignored')
+    answerFuture()
+    const old = rig.sandbox.addEvents(25, {
+      createdAtMs: Date.now() - 30 * dayMs,
+      arrivedAtMs: Date.now() - 30 * dayMs,
+    })
+    await capabilities.note(name, true) // as it was before
+    await rig.turn(feed, 'sweep')
+    const known = await rig.records()
+    expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
+    expect((await capabilities.read(name))?.has).toBe(false)
+    expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
+    expect((await openFeed(rig.book, 'brand', startMs)).rescans.matched).toBeUndefined()
+  },
+)
 
 test('what is matched while this machine’s clock is ahead is found all the same', async () => {
   const clock = { ...systemClock }

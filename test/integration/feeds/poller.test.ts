@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { TurnAsked } from '../../../src/feeds/poll-turn.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
+import { leastPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
 import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { Book } from '../../../src/store/account-ledger.ts'
@@ -7,9 +9,11 @@ import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { createLogger, type Logger } from '../../../src/lib/logger.ts'
-import { createMetrics } from '../../../src/lib/metrics.ts'
+import { createMetrics, type Metrics } from '../../../src/lib/metrics.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
+import type { Turn } from '../../../src/upstream/rate-limits.ts'
+import { scraped } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { anAccount, startReplica, type Replica } from '../../support/replica.ts'
 import { aFeed } from '../../support/feeds.ts'
@@ -52,7 +56,9 @@ function aPoller(
     book?: Book
     hasRoom?: boolean
     logger?: Logger
-    beforePage?: () => Promise<void>
+    metrics?: Metrics
+    rescanBudget?: RescanBudget
+    beforePage?: (request: { turn: Turn }) => Promise<void>
   } = {},
 ): Poller {
   const { generation = 1, clock = systemClock, beforePage } = given
@@ -62,7 +68,7 @@ function aPoller(
       ...client,
       async searchGroupEvents(request) {
         const answer = await client.searchGroupEvents(request)
-        await beforePage?.()
+        await beforePage?.(request)
         const skewMs = clock.now() - systemClock.now()
         return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
       },
@@ -78,7 +84,8 @@ function aPoller(
     hasRoom: () => Promise.resolve(given.hasRoom ?? true),
     clock,
     logger: given.logger ?? silent,
-    metrics: createMetrics({ clock }),
+    metrics: given.metrics ?? createMetrics({ clock }),
+    rescanBudget: given.rescanBudget,
   })
 }
 
@@ -134,6 +141,50 @@ test('after each page a turn is asked whether it goes on, by how many it has rea
   expect(await aPoller().pollOnce(aFeed(), { ...never, goesOn })).toEqual({ status: 'more' })
   expect(asked).toEqual([1, 2])
   expect(await known()).toHaveLength(20)
+})
+
+test('a turn counts as one poll, however many pages it reads', async () => {
+  sandbox.addEvents(25)
+  const metrics = createMetrics({ clock: systemClock })
+  const poller = aPoller({ metrics })
+  await poller.pollOnce(aFeed(), never)
+  await poller.pollOnce(aFeed(), never)
+  expect(await scraped(metrics, 'feed_polls_total{feed="brand"}')).toBe(2)
+})
+
+test('of a turn the first page is owed since the turn is, and each other one since it is asked for', async () => {
+  sandbox.addEvents(25)
+  const owedMs: number[] = []
+  const beforePage = ({ turn }: { turn: Turn }): Promise<void> => {
+    owedMs.push(turn.dueSinceMs)
+    return Promise.resolve()
+  }
+  const startedAtMs = Date.now()
+  const dueSinceMs = startedAtMs - hourMs
+  await aPoller({ beforePage }).pollOnce(aFeed(), { ...never, dueSinceMs })
+  const [first, second = 0, third = 0] = owedMs
+  expect(first).toBe(dueSinceMs)
+  expect(second).toBeGreaterThanOrEqual(startedAtMs)
+  expect(third).toBeGreaterThan(second)
+})
+
+test('of a page that was taken in is said how much is new, and how much of that is urgent', async () => {
+  sandbox.addEvents(3, { severity: 'critical' })
+  sandbox.addEvents(1, { severity: 'high' })
+  sandbox.addEvents(2, { severity: 'medium' })
+  const pages: { newEvents: number; urgentEvents: number }[] = []
+  const onPage: TurnAsked['onPage'] = ({ newEvents, urgentEvents }) =>
+    void pages.push({ newEvents, urgentEvents })
+  await aPoller().pollOnce(aFeed(), { ...never, onPage })
+  expect(pages[0]).toEqual({ newEvents: 6, urgentEvents: 4 })
+})
+
+test('how often a feed is read again is what the budget of its tier gives', async () => {
+  const metrics = createMetrics({ clock: systemClock })
+  const rescanBudget = { plan: () => ({ ...leastPlan, wholeEveryMs: 5 * hourMs }) }
+  const feed = aFeed({ sweep: { everyMs: undefined, backMs: 24 * hourMs } })
+  await aPoller({ metrics, rescanBudget }).pollOnce(feed, { ...never, kind: 'sweep' })
+  expect(await scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(5 * 3_600)
 })
 
 test('a turn ends after fifty pages and goes on in the next one: other feeds have theirs', async () => {

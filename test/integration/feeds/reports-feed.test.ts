@@ -261,6 +261,22 @@ test('of a request that is listed no longer nothing is kept', async () => {
   }
 })
 
+test('the second look comes half as long again after the first as that came after the request', async () => {
+  await tests.redis.flushdb()
+  const { client } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
+  const book = await tests.book()
+  const feed = aReportsFeed({ everyMs: 15_001 })
+  let nowMs = Date.now()
+  const clock: Clock = { ...systemClock, now: () => nowMs }
+  const signal = new AbortController().signal
+  for (const waitMs of [15_001, 22_501, 33_752]) {
+    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    const { walk } = await openFeed(book, feed.name, 0)
+    expect(walk!.notes).toMatchObject({ first: { nextMs: nowMs + waitMs } })
+    nowMs += waitMs
+  }
+})
+
 test('a request is asked about ever more seldom', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 99, end: 'completed' }])

@@ -237,5 +237,7 @@ describe('a feed of type tenant_credentials', () => {
     expect(await rig.turn(credentials)).toEqual({ status: 'refused' })
     const { refused } = await openFeed(rig.book, credentials.name, 0)
     expect(refused?.reason).toContain('GET /firework/v2/me/feed/credentials')
+    const known = await rig.replica.client.capabilities.read('tenant_credentials') // by commands too
+    expect(known?.has).toBe(false)
   })
 })

@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { severityRank } from '../../../src/event.ts'
-import { parseItem } from '../../../src/feed-types/events.ts'
+import { itemProblem, parseItem } from '../../../src/feed-types/events.ts'
 
 const item = {
   metadata: {
@@ -66,6 +67,13 @@ test('an item becomes an event', () => {
     identifiers: [{ id: 406285232303, name: 'example.com' }],
     highlights: { 'victim_information.username': ['joe and ann'] },
   })
+})
+
+test('what is wrong with an item is said by its place and the first mistake, without control characters', () => {
+  const strict = z.object({ 'a\u0007b\u001b': z.string(), c: z.string() })
+  const { error } = strict.safeParse({ 'a\u0007b\u001b': 1, c: 2 })
+  expect(itemProblem(error!)).toBe('a b : Invalid input: expected string, received number')
+  expect(itemProblem(z.string().safeParse(1).error!)).toMatch(/^item: Invalid input: expected/)
 })
 
 test('an item with nothing but a uid becomes an event', () => {

@@ -13,6 +13,17 @@ test('a short page is the end once an empty page has followed three times, of th
   expect(learned().isEnd('tenant_events')).toBe(false)
 })
 
+test('the last page of a tail is known in its next turn, and that it was of an earlier one', () => {
+  const pages = createShortPages()
+  const feed = { account: 'main', name: 'brand' }
+  const page = pages.last(feed)
+  const last = { askedAtMs: 1, cursor: 'c1', walkBegunMs: 0 }
+  Object.assign(page, { last, isOfTurn: true })
+  expect(pages.last({ ...feed })).toEqual({ last, isOfTurn: false })
+  expect(pages.last({ ...feed, name: 'other' }).last).toBeUndefined()
+  expect(pages.last({ ...feed, account: 'other' }).last).toBeUndefined()
+})
+
 test('one in twenty is followed all the same', () => {
   const pages = learned()
   const ends = Array.from({ length: 100 }, () => pages.isEnd('events'))

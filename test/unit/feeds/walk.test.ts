@@ -235,6 +235,22 @@ describe('a longer time that is read again than before', () => {
   })
 })
 
+test('a new tail that reaches back as far as rescans do leaves nothing to them, and a later one the rest', () => {
+  const backMs = 5 * 86_400_000
+  const before = walkFor(aFeed({ sweep: undefined }), aState())
+  const newTail = (newestMs: number): Walk =>
+    walkFor(
+      aFeed({ sweep: { everyMs: undefined, backMs }, filters: { severity: 'low' } }),
+      aState({ floorMs: nowMs - 2 * backMs, walk: before, newestMs }),
+    )
+  expect(newTail(nowMs - backMs + overlapMs)).not.toHaveProperty('behind')
+  expect(newTail(nowMs - backMs + overlapMs + 1).behind).toEqual({
+    id: String(nowMs),
+    fromMs: nowMs - backMs,
+    toMs: nowMs - backMs + 1,
+  })
+})
+
 test('a walk that is not at its end goes on at its cursor, also where the service keeps no order', () => {
   for (const feed of [aFeed(), aCredentialFeed(), aTenantCredentialFeed()]) {
     const walk = { ...walkFor(feed, aState()), cursor: 'c1' }

@@ -198,6 +198,8 @@ test.each([
 
 test.each([
   'Password: ⟦"hello" world⟧',
+  `Password: ⟦"hello"${' '.repeat(19)}world⟧`,
+  `Password: "⟦hello⟧"${' '.repeat(20)}world`,
   'city: db1 Password: "⟦hello⟧" world',
   'password:"⟦hello⟧" world',
   'Password: "⟦hello⟧", world',
@@ -245,6 +247,8 @@ test.each([
   'Passwort von joe: ⟦hunter22⟧',
   'password for a b c d: ⟦ab12⟧',
   'Password for joe is ⟦hunter22⟧',
+  'Password for joe is: ⟦hunter22⟧',
+  'Password for joe\t=⟦hunter22⟧',
   'Das Passwort von joe ist ⟦hunter22⟧. Danke',
   'The password for the admin portal is required',
   'Das Passwort von joe ist geheim',

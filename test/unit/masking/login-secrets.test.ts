@@ -114,6 +114,8 @@ test.each([
   'x a.example:joe://x',
   'joe:hunter22',
   'joe:⟦hunter22⟧\nann:⟦letmein⟧',
+  'telmo:⟦hunter22⟧\nhotel:⟦letmein⟧',
+  'tel:hunter22\nann:letmein',
   'joe:hun ter22\nann:letmein\nbob:x y1',
   'joe:my words\nann:⟦letmein⟧\nbob:⟦abc⟧',
   'admin:⟦hunter22⟧',

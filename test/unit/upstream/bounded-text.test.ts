@@ -108,6 +108,10 @@ test('a limit itself holds: one value or one byte more is too much', () => {
   expect(() => read('[1,[1],1]', { values: 3 })).toThrow(/over 3 values/)
   expect(() => read(' '.repeat(2_048), { bytes: 2_048 })).not.toThrow()
   expect(() => read(' '.repeat(2_049), { bytes: 2_048 })).toThrow(/over 2 KiB/)
+  const page = '{"items":[{"uid":"a","late":1}]}'
+  const [toLate, less] = ['[{"uid":"a"'.length, '{"uid":"a"'.length]
+  expect(read(page, { itemBytes: toLate })).toBe(page)
+  expect(read(page, { itemBytes: less })).toBe('{"items":[{"uid":"a"}]}')
 })
 
 test('what is still too large after its strings were cut is refused', () => {
