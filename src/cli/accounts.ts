@@ -6,6 +6,7 @@ import { findNew, findRenames, type Rename, renameInWords } from '../daemon/acco
 import { leftBooks } from '../daemon/context.ts'
 import { readAnswered } from '../delivery/claims.ts'
 import { sealedMembers, settleMembers } from '../grouping/freeze.ts'
+import { redisNow } from '../redis/scripts.ts'
 import { type Book, claimLead, hasReplicas, parseRef, reopenBook } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
@@ -40,7 +41,6 @@ import {
   needIndex,
   type OpenLedger,
   operatorName,
-  redisNow,
   withLedger,
 } from './open-ledger.ts'
 import { pendingInWords } from './sinks-list.ts'

@@ -11,6 +11,7 @@ import {
   resendItem,
 } from '../store/pending-items.ts'
 import { readRecord } from '../store/records.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   askFirst,
@@ -26,7 +27,6 @@ import {
   needIndex,
   type OpenLedger,
   operatorName,
-  redisNow,
   tellDaemon,
   withLedger,
 } from './open-ledger.ts'

@@ -5,6 +5,7 @@ import { type DigestSink, endWindowNow, previewWindow } from '../grouping/flush.
 import { mailContent } from '../sinks/email/email-sink.ts'
 import type { Delivery, Destination } from '../sinks/sink.ts'
 import { previewSlack } from '../sinks/slack/slack-message.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -13,7 +14,6 @@ import {
   print,
 } from './context.ts'
 import { type CommandTurns, digestSinkOf, withTurns } from './open-engine.ts'
-import { redisNow } from './open-ledger.ts'
 import { CommandError, counted, findNamed, harmless } from './terminal.ts'
 
 export function digestsCommand(context: Context): Command {

@@ -10,7 +10,8 @@ import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../store/
 import { readOrganization } from '../upstream/capabilities.ts'
 import { ServiceError } from '../upstream/error.ts'
 import { createOrganizations, type Lane, type Organizations } from '../upstream/organizations.ts'
-import { type OpenLedger, redisNow } from './open-ledger.ts'
+import { redisNow } from '../redis/scripts.ts'
+import { type OpenLedger } from './open-ledger.ts'
 
 export interface FeedReport {
   feed: FeedConfig

@@ -11,6 +11,7 @@ import {
   shareAt,
 } from '../feeds/next-feed.ts'
 import { readsAll } from '../feeds/scan.ts'
+import { redisNow } from '../redis/scripts.ts'
 import type { FeedState, Unreadable, Walk } from '../store/feed-state.ts'
 import type { Organizations } from '../upstream/organizations.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
@@ -22,7 +23,7 @@ import {
   reportLeftFeeds,
 } from './feed-report.ts'
 import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
-import { type OpenLedger, redisNow, withLedger } from './open-ledger.ts'
+import { type OpenLedger, withLedger } from './open-ledger.ts'
 import { counted, harmless, isoTime, spanInWords, timeInWords } from './terminal.ts'
 
 export interface ListOptions extends CommonOptions {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
+import { redisNow } from '../redis/scripts.ts'
 import type { Book } from '../store/account-ledger.ts'
 import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../store/feed-state.ts'
 import {
@@ -14,7 +15,7 @@ import {
 import { type FeedReport, reportFeeds } from './feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { feedsImportCommand } from './monitoring/feeds-import.ts'
-import { bookOf, redisNow, withLedger } from './open-ledger.ts'
+import { bookOf, withLedger } from './open-ledger.ts'
 import { parseMoment } from './options.ts'
 import { findNamed, harmless, isoTime, shortText, spanInWords, timeInWords } from './terminal.ts'
 

@@ -106,12 +106,6 @@ export async function tellDaemon(
   }
 }
 
-/** Redis' clock, which the ledger goes by; ms. */
-export async function redisNow({ redis }: OpenLedger): Promise<number> {
-  const [seconds, micros] = await redis.time()
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-}
-
 /** Throws StoreError: `unreachable` after `patienceMs` without Redis, or what Redis refuses. */
 export async function withRedis<Result>(
   config: RedisConfig,

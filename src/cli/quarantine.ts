@@ -12,6 +12,7 @@ import {
   type ReplayOutcome,
   replayQuarantined,
 } from '../store/feed-state.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   askFirst,
@@ -20,7 +21,7 @@ import {
   loadConfigFile,
   print,
 } from './context.ts'
-import { bookOf, findBook, type OpenLedger, redisNow, withLedger } from './open-ledger.ts'
+import { bookOf, findBook, type OpenLedger, withLedger } from './open-ledger.ts'
 import { fromOne } from './options.ts'
 import {
   CommandError,

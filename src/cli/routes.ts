@@ -22,6 +22,7 @@ import { findSilence, type Silence } from '../routing/silences.ts'
 import { mutedUntil } from '../routing/time-intervals.ts'
 import type { Destination } from '../sinks/sink.ts'
 import { readPayload, readRecord } from '../store/records.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -36,7 +37,6 @@ import {
   knownSilences,
   type KnownSilences,
   missingLines,
-  redisNow,
   withLedger,
 } from './open-ledger.ts'
 import { CommandError, findNamed, harmless, isoTime, spanInWords, timeInWords } from './terminal.ts'

@@ -16,6 +16,7 @@ import type { Book } from '../store/account-ledger.ts'
 import { isIndexed } from '../store/record-index.ts'
 import { type LedgerRecord, readPayload, scanRecords } from '../store/records.ts'
 import { writeSilence } from '../store/silences.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -28,7 +29,6 @@ import {
   type ByOption,
   type OpenLedger,
   operatorName,
-  redisNow,
   withLedger,
 } from './open-ledger.ts'
 import { parseEnd } from './options.ts'
@@ -290,11 +290,11 @@ export async function expireSilence(
   const loaded = loadConfigFile(context, options.config)
   refuseOfFile(loaded, id)
   const { config } = loaded
-  const wasOver = await withLedger(config, async ({ redis, keys, books }) => {
+  const wasOver = await withLedger(config, async ({ redis, keys }) => {
     const { silences } = await readSilences(redis, keys)
     const named = silences.map((silence) => ({ name: silence.id, silence }))
     const { silence } = findNamed(named, id, 'silence')
-    const nowMs = await redisNow({ redis, keys, books })
+    const nowMs = await redisNow({ redis })
     if (silence.endsAtMs <= nowMs) return true
     const endsAtMs = Math.max(nowMs, silence.startsAtMs + 1) // it may not end before it begins
     await writeSilence(redis, keys, { id, text: silenceText({ ...silence, endsAtMs }) })

@@ -3,10 +3,11 @@ import { collectingSinks } from '../daemon/grouping.ts'
 import { addressPrints } from '../daemon/sinks.ts'
 import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
 import { type DigestState, readDigestState } from '../grouping/flusher.ts'
+import { redisNow } from '../redis/scripts.ts'
 import { readAccounting } from '../store/accounts.ts'
 import { countDeadLetters, sinksOf } from '../store/pending-items.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
-import { destinationsBySink, type OpenLedger, redisNow, withLedger } from './open-ledger.ts'
+import { destinationsBySink, type OpenLedger, withLedger } from './open-ledger.ts'
 import { counted, harmless, isoTime, timeInWords } from './terminal.ts'
 
 export async function listSinks(context: Context, options: CommonOptions): Promise<void> {

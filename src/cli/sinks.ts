@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addressPrints } from '../daemon/sinks.ts'
 import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
+import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -8,7 +9,7 @@ import {
   loadConfigFile,
   print,
 } from './context.ts'
-import { addByOption, redisNow, withLedger } from './open-ledger.ts'
+import { addByOption, withLedger } from './open-ledger.ts'
 import { listSinks } from './sinks-list.ts'
 import {
   discardPending,

@@ -2,6 +2,7 @@
  * What metrics and self-alerts know of all accounts, feeds and sinks. One pass asks each account once, by
  * one script, some accounts at a time; what it costs follows their number, and never how often it is looked at.
  */
+import { pairsOf } from '../redis/scripts.ts'
 import type { Book } from '../store/account-ledger.ts'
 import { type Accounting, accountingOf, pendingOf } from '../store/accounts.ts'
 import {
@@ -148,12 +149,6 @@ function workOf(answer: readonly (string | number)[]): Work {
     work.set(String(sink), { deadLetters: Number(dead), firstDueMs })
   }
   return work
-}
-
-function pairsOf(list: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = []
-  for (let at = 0; at + 1 < list.length; at += 2) pairs.push([list[at] ?? '', list[at + 1] ?? ''])
-  return pairs
 }
 
 function addToSinks(sinks: Map<string, SinkState>, { accounting }: AccountState, work: Work): void {

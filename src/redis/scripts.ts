@@ -53,6 +53,19 @@ export async function runScript(
   }
 }
 
+/** Of an answer in which names and values take turns. */
+export function pairsOf(answer: readonly string[]): [name: string, value: string][] {
+  return answer.flatMap((name, at): [string, string][] =>
+    at % 2 === 0 ? [[name, answer[at + 1] ?? '']] : [],
+  )
+}
+
+/** Redis' clock, which the ledger goes by; ms. */
+export async function redisNow({ redis }: { redis: Redis }): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+}
+
 /** One holder at a time over all replicas; no promise, only less work: what it guards is safe to do twice. */
 
 /** Whether `holder` has it for so long from now: nobody else did. ms. */

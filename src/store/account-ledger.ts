@@ -7,7 +7,7 @@ import { defaultTimings } from '../lib/clock.ts'
 import { duration, section, size } from '../lib/config-fields.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'
 
 export interface Book {
   readonly account: string
@@ -66,8 +66,7 @@ export async function openBooks(
 async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
   const [name, field] = [keys.shared('accounts'), `${account}|since`]
   if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses even what would change nothing
-  const [seconds] = await redis.time()
-  await redis.hsetnx(name, field, Number(seconds) * 1000)
+  await redis.hsetnx(name, field, await redisNow({ redis }))
 }
 
 /** Makes nothing: undefined for an account that has no book. */
@@ -173,15 +172,15 @@ async function takeOverDigests(
   { from: account, to }: { from: string; to: Book },
 ): Promise<void> {
   const timers = await redis.zrange(keys.account(account, 'timers'), '0', '-1', 'WITHSCORES')
-  for (let at = 0; at < timers.length; at += 2) {
-    const ref = parseRef(timers[at] ?? '')
+  for (const [timer, due] of pairsOf(timers)) {
+    const ref = parseRef(timer)
     if (ref.kind !== 'gathering') continue
     const fields = ['kind', 'about', 'opened', 'from', 'note'] as const
     const name = keys.account(account, 'gather', ref.id)
     const [kind, about, opened, from, note] = await redis.hmget(name, ...fields)
     if (kind !== 'digest' || !about || !opened || !from) continue
     const window = [opened, note ?? '{}', from]
-    await to.run('ensure-digest', ref.id, ref.sink, timers[at + 1] ?? opened, about, ...window)
+    await to.run('ensure-digest', ref.id, ref.sink, due, about, ...window)
   }
 }
 
@@ -264,8 +263,7 @@ export async function confirmGeneration(
 /** Whether some replica runs, or did a minute ago. */
 export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
   const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
-  const [seconds] = await redis.time()
-  return Number(seconds) * 1000 - confirmedMs < desertedAfterMs
+  return (await redisNow({ redis })) - confirmedMs < desertedAfterMs
 }
 
 /** The hash that is active or was last; undefined: none ever was. */

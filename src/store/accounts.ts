@@ -6,7 +6,7 @@ import { ownFeed } from '../event.ts'
 import type { Redis } from '../redis/connection.ts'
 import { scanKeys } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'
 import { type Book, type BookOptions, reopenBook } from './account-ledger.ts'
 import { countQuarantined } from './feed-state.ts'
 import { countDeadLetters, sinksOf } from './pending-items.ts'
@@ -85,7 +85,7 @@ export async function noteConfigured(
   { redis, keys }: Place,
   accounts: readonly string[],
 ): Promise<void> {
-  const nowMs = String(await timeOf(redis))
+  const nowMs = String(await redisNow({ redis }))
   await noteFields(
     { redis, keys },
     accounts.map((name) => [`${name}|configured`, nowMs]),
@@ -111,18 +111,13 @@ export async function noteDiscarding(
   account: string,
   by: string,
 ): Promise<void> {
-  const mark = JSON.stringify({ atMs: await timeOf(redis), by })
+  const mark = JSON.stringify({ atMs: await redisNow({ redis }), by })
   await redis.hset(keys.shared('accounts'), `${account}|discarding`, mark)
 }
 
 async function forgetAccount({ redis, keys }: Place, account: string): Promise<void> {
   const fields = ['since', 'configured', 'facts', 'discarding'].map((what) => `${account}|${what}`)
   await redis.hdel(keys.shared('accounts'), ...fields)
-}
-
-async function timeOf(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time()
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
 /** The books of registered accounts that are not `open`; none of an account that is being discarded. */
@@ -294,9 +289,7 @@ export async function readAccountingAt(book: Book): Promise<AccountingAt> {
     number,
     ...string[],
   ]
-  const fields = texts.flatMap((field, i): [string, string][] =>
-    i % 2 === 0 ? [[field, texts[i + 1] ?? '0']] : [],
-  )
+  const fields = pairsOf(texts)
   const made = Number(new Map(fields).get('records') ?? 0)
   return { atMs, records, unfiled: made - records, accounting: accountingOf(fields) }
 }

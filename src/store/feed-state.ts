@@ -1,4 +1,5 @@
 /** A feed's place in the ledger: its walks, its floor, its fences and its times. */
+import { pairsOf, redisNow } from '../redis/scripts.ts'
 import type { Book } from './account-ledger.ts'
 
 /** `again`: a walk that begins anew by plan, such as a sweep; the others are told as resets. */
@@ -128,9 +129,7 @@ export interface ScanState {
 /** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
 export async function openFeed(book: Book, feed: string, startMs: number): Promise<FeedState> {
   const [now, ...pairs] = (await book.run('open-feed', feed, startMs)) as string[]
-  const fields: Record<string, string> = {}
-  for (let i = 0; i + 1 < pairs.length; i += 2) fields[pairs[i] ?? ''] = pairs[i + 1] ?? ''
-  return stateOf(Number(now), fields)
+  return stateOf(Number(now), Object.fromEntries(pairsOf(pairs)))
 }
 
 /** Reads it without touching anything; undefined for a feed that never polled. */
@@ -329,8 +328,7 @@ export async function listQuarantined(book: Book, prefix = ''): Promise<Quaranti
 
 /** What is older than a story is over, though nothing came yet to sweep it out. */
 async function openIds(book: Book): Promise<string[]> {
-  const [seconds] = await book.redis.time()
-  const oldestMs = Number(seconds) * 1000 - book.retention.story
+  const oldestMs = (await redisNow(book)) - book.retention.story
   return book.redis.zrevrangebyscore(book.key('quarantine-ages'), '+inf', `(${oldestMs}`)
 }
 

@@ -1,5 +1,6 @@
 /** What waits for its time, by sink; claims and the metrics read it. */
 import { severityRank } from '../event.ts'
+import { redisNow } from '../redis/scripts.ts'
 import type { Book } from './account-ledger.ts'
 import {
   type Item,
@@ -58,8 +59,7 @@ export async function wakeRetries(book: Book, sink: string, max: number): Promis
 
 /** Looks at a piece of due work again only after `forMs`. */
 export async function putOff(book: Book, ref: string, forMs: number): Promise<void> {
-  const [seconds] = await book.redis.time()
-  const atMs = Number(seconds) * 1000 + forMs
+  const atMs = (await redisNow(book)) + forMs
   await book.redis.zadd(book.key('due', ref.split(':').at(-1) ?? ''), 'XX', atMs, ref)
 }
 
@@ -396,8 +396,7 @@ export async function listDeadLetters(
 /** A letter ends with its record's story; those that did are forgotten here. */
 export async function countDeadLetters(book: Book, sink: string): Promise<number> {
   const name = book.key('dead', sink)
-  const [seconds] = await book.redis.time()
-  const oldestMs = Number(seconds) * 1000 - book.retention.story
+  const oldestMs = (await redisNow(book)) - book.retention.story
   await book.redis.zremrangebyscore(name, '-inf', oldestMs)
   return book.redis.zcard(name)
 }

@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 import { type MasterId, masterIds, scanNode } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
-import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
+import { holdLease, pairsOf, redisNow, releaseLease, runScript } from '../redis/scripts.ts'
 
 /** Where an account's keys are, and its scripts. */
 export interface AccountStore {
@@ -71,13 +71,13 @@ export function walkSettled(store: AccountStore, sinceMs = 0): AsyncGenerator<In
  * least once, though it moves from one part to the other meanwhile.
  */
 export async function* walkRecords(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
-  const [seconds] = await store.redis.time()
+  const begunMs = await redisNow(store)
   const seen = new Set<string>()
   for await (const entries of walkPending(store)) {
     for (const { recordId } of entries) seen.add(recordId)
     yield entries
   }
-  const replayed = { from: String(-Number(seconds) * 1000), isPending: true }
+  const replayed = { from: String(-begunMs), isPending: true }
   for (const part of [walkSettled(store, sinceMs), walk(store, replayed)]) {
     for await (const entries of part) {
       const others = entries.filter(({ recordId }) => !seen.has(recordId))
@@ -110,9 +110,7 @@ async function* walk(
 }
 
 function entriesIn(answer: readonly string[]): IndexEntry[] {
-  return answer.flatMap((recordId, i) =>
-    i % 2 === 0 ? [{ recordId, score: Number(answer[i + 1]) }] : [],
-  )
+  return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
 }
 
 /**
@@ -155,7 +153,12 @@ export async function lookOnce(
     for (const account of await namesOf(place)) {
       await runScript(redis, 'mark-indexed', [keys.account(account, 'indexed')], [])
     }
-    await runScript(redis, 'note-fields', [keys.shared('look')], ['done', await nowMs(redis)])
+    await runScript(
+      redis,
+      'note-fields',
+      [keys.shared('look')],
+      ['done', await redisNow({ redis })],
+    )
     return true
   } finally {
     await releaseLease(redis, lease, holder)
@@ -229,7 +232,7 @@ async function takeUp({ redis, keys }: Place, names: readonly string[]): Promise
     if (name !== keys.account(account, 'mark-key')) continue
     const [accounts, since] = [keys.shared('accounts'), `${account}|since`]
     if ((await redis.hexists(accounts, since)) === 1) continue
-    await runScript(redis, 'note-fields', [accounts], [since, await nowMs(redis)])
+    await runScript(redis, 'note-fields', [accounts], [since, await redisNow({ redis })])
   }
   for (const [account, ids] of records) {
     for (let at = 0; at < ids.length; at += pageLength) {
@@ -238,9 +241,4 @@ async function takeUp({ redis, keys }: Place, names: readonly string[]): Promise
       await runScript(redis, 'index-records', base, page)
     }
   }
-}
-
-async function nowMs(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time()
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }

@@ -29,7 +29,6 @@ export async function areInhibited(
   asked: readonly { recordId: string; key: string; windowMs: number }[],
   nowMs: number,
 ): Promise<boolean[]> {
-  if (asked.length === 0) return []
   const lookups = book.redis.pipeline()
   for (const { key, windowMs } of asked) {
     lookups.zrangebyscore(book.key('inhibit', key), nowMs - windowMs, '+inf')

@@ -2,6 +2,7 @@
 import { isKnownSeverity, noSeverity, severities, severityRank } from '../../event.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel, type SummaryKind } from '../../messages/summary.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import type { Received, SinkName } from '../../sandbox/receivers/received.ts'
 import type { Book } from '../../store/account-ledger.ts'
 import { type Accounting, readAccounting, scanPending } from '../../store/accounts.ts'
@@ -44,8 +45,7 @@ export interface Evidence {
 }
 
 export async function readBaseline(book: Book): Promise<Baseline> {
-  const [seconds, micros] = await book.redis.time()
-  const atMs = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000)
+  const atMs = await redisNow(book)
   return { accounting: await readAccounting(book), atMs }
 }
 

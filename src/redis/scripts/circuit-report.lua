@@ -16,7 +16,6 @@ local mark = state[2] and cjson.decode(state[2])
 
 local function close()
   redis.call('HDEL', KEYS[1], 'until', 'openings', 'faults', 'opened_at')
-  redis.call('DEL', KEYS[2])
 end
 
 local is_probe = ARGV[5] ~= '' and redis.call('GET', KEYS[2]) == ARGV[5]

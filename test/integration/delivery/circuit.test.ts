@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createCircuit, type Circuit } from '../../../src/delivery/circuit.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { loadScript } from '../../../src/redis/scripts.ts'
 import { redisForTests } from '../../support/ledger.ts'
+import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 
@@ -85,10 +85,12 @@ test('a fault of before it opened neither opens it anew nor takes the place of t
 })
 
 test('a pause that the sink asked for holds everybody, whatever else it answers meanwhile', async () => {
-  const { circuit } = fresh()
+  const { circuit, keys } = fresh()
   await circuit.report('soc', 'none', { pauseMs: 40_000 })
   await circuit.report('soc', 'fault', { pauseMs: 1_000 })
   await circuit.report('soc', 'ok')
+  await circuit.report('siem', 'fault') // asked for none
+  expect(await tests.redis.hexists(keys.shared('circuit', 'siem'), 'retry_after')).toBe(0)
   expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(39_000)
   expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'closed' })
 })
@@ -120,11 +122,12 @@ test('knows since when nothing gets through, over all its openings, until it clo
   const { circuit, keys } = fresh()
   await circuit.report('soc', 'broken')
   const { openedAtMs } = await circuit.read('soc', 0)
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'opened_at', openedAtMs! - 1_000)
   await pass(keys)
   await waitToSend(circuit, 'soc')
   expect(await circuit.report('soc', 'fault', { isProbe: true })).toBe('opened')
   expect(openedAtMs).toBeGreaterThan(Date.now() - 5_000)
-  expect((await circuit.read('soc', 0)).openedAtMs).toBe(openedAtMs)
+  expect((await circuit.read('soc', 0)).openedAtMs).toBe(openedAtMs! - 1_000)
   await circuit.report('soc', 'ok')
   expect((await circuit.read('soc', 0)).openedAtMs).toBeUndefined()
 })
@@ -171,15 +174,14 @@ test('a sink that is gone is left alone by a replica that cannot read its addres
 })
 
 test('in the very millisecond in which its time is over, one probe goes and not everything', async () => {
-  const { keys } = fresh()
-  const names = [keys.shared('circuit', 'soc'), keys.shared('probe', 'soc')]
-  const atThisMoment = `
-    local clock = redis.call('TIME')
-    local now = tonumber(clock[1]) * 1000 + math.floor(tonumber(clock[2]) / 1000)
-    redis.call('HSET', KEYS[1], 'until', now)
-  `
-  const admit = loadScript('circuit-admit').text.replace(/^#!.*\n/, '')
-  expect(await tests.redis.eval(atThisMoment + admit, 2, ...names, 60_000, '', 'r1')).toBe(-1)
+  const { circuit, keys } = fresh()
+  const names = [keys.shared('circuit', 'soc'), keys.shared('circuit', 'soc', 'probe')]
+  await circuit.report('soc', 'broken')
+  await tests.redis.hset(names[0]!, 'until', 1_000_000)
+  const at = { redis: tests.redis, nowMs: 1_000_000 }
+  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toBe(-1)
+  const failed = await runScriptAt(at, 'circuit-report', names, ['fault', '', '', 30_000, 'r1', 0])
+  expect(failed).toBe('opened 1060000')
 })
 
 test('says when something got through last, and why a sink is no more, in 200 characters', async () => {

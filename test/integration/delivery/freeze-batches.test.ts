@@ -62,6 +62,17 @@ test('full batches go at once, the rest when its time has come', async () => {
   await expectConservation(book)
 })
 
+test('an event that came back more severe before its batch left is in it twice, and both are under way', async () => {
+  const book = await tests.book()
+  for (const severity of ['low', 'critical']) {
+    await takeIn(book, [routed({ uid: 'a/b/1', severity }, ['siem'])], { batchWaitMs: 60_000 })
+  }
+  const { batches } = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
+  expect(batches).toHaveLength(1)
+  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
+})
+
 test('a batch keeps within its size, and never carries less than one item', async () => {
   const book = await collected(4)
   const batch = { max: 3, waitMs: 0, maxBytes: 2_500 }

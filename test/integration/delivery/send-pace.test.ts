@@ -5,6 +5,7 @@ import type { Keys } from '../../../src/redis/keys.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 let other: Redis
@@ -57,6 +58,19 @@ test('a place that is taken late by milliseconds keeps the beat, one long after 
   expect((await pace!.take(soc)).nextInMs).toBeLessThanOrEqual(9_980)
   await tests.redis.eval(late, 1, name, 60)
   expect((await pace!.take(soc)).nextInMs).toBe(10_000)
+})
+
+test('a place may be taken in the very millisecond of its time, and keeps the beat until 50 ms later', async () => {
+  const keys = tests.keys()
+  const name = keys.shared('pace', 'soc')
+  const takeAt = async (nowMs: number): Promise<unknown> => {
+    await tests.redis.set(name, 1_000_000)
+    return runScriptAt({ redis: tests.redis, nowMs }, 'pace-send', [name], [10_000])
+  }
+  expect(await takeAt(999_999)).toEqual([0, 1])
+  expect(await takeAt(1_000_000)).toEqual([1, 10_000])
+  expect(await takeAt(1_000_049)).toEqual([1, 9_951])
+  expect(await takeAt(1_000_050)).toEqual([1, 10_000])
 })
 
 test('a clock of Redis that was set back delays the next send by one place at most', async () => {

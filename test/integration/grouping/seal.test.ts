@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { closeSeal, messageIdOf, sealMembers, unsealMessage } from '../../../src/grouping/freeze.ts'
+import {
+  closeSeal,
+  messageIdOf,
+  sealedMembers,
+  sealMembers,
+  unsealMessage,
+} from '../../../src/grouping/freeze.ts'
 import { returnedPlace } from '../../../src/grouping/placement.ts'
 import {
   claimTurn,
@@ -19,7 +25,7 @@ import {
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
-import { beginAttempt } from '../../support/attempts.ts'
+import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
@@ -181,6 +187,79 @@ test('a message that is being sent is taken apart only once its attempt has died
   expect(await unsealMessage(rig.book, message, { ...options, staleMs: 0 })).toBe('open')
   expect(await overdueRefs(rig.book, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
   await expectConservation(rig.book)
+})
+
+test('a summary that is undone gives its members back in their order, and none of them says that it may be a repeat', async () => {
+  const rig = await aRig()
+  const refs = [await rig.show('a/b/1'), await rig.show('a/b/2'), await rig.show('a/b/3')]
+  rig.clock.aheadMs = 11_000
+  const [message = ''] = await rig.seal()
+  expect(await claimRef(rig.book, message, 'r')).toMatchObject({ total: 3 })
+  const undoOne = () =>
+    rig.book.run('unseal-message', JSON.stringify({ ref: message, stale: 0, max: 1, places: {} }))
+  const sealed = (): Promise<string[]> => sealedMembers(rig.book, message.split(':')[1]!)
+  const order = await sealed()
+  expect(order.toSorted()).toEqual(refs.toSorted())
+  expect(JSON.parse(String(await undoOne()))).toMatchObject({ status: 'going', left: 2 })
+  expect(await sealed()).toEqual(order.slice(1))
+  await undoOne()
+  await undoOne()
+  const back = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  expect(back!.items[0]).toMatchObject({ state: 'queued', repeatRisks: 0 })
+})
+
+test('a turn is claimed by one replica at a time, from the very millisecond on at which it is due', async () => {
+  const rig = await aRig()
+  await rig.show('a/b/1')
+  const [timer = '', due] = await rig.book.redis.zrange(
+    rig.book.key('timers'),
+    '0',
+    '-1',
+    'WITHSCORES',
+  )
+  const dueMs = Number(due)
+  expect(await claimTurn(rig.book, timer, dueMs - 1)).toBeUndefined()
+  expect(await claimTurn(rig.book, timer, dueMs)).toMatchObject({ timer, dueAtMs: dueMs })
+  expect(await claimTurn(rig.book, timer, dueMs)).toBeUndefined()
+})
+
+test('a group that leads two messages of many, one after the other, is known by the second then', async () => {
+  const rig = await aRig()
+  const storms: boolean[] = []
+  for (const round of [1, 2]) {
+    await rig.show(`a/b/${round}`)
+    const nowMs = rig.clock.now() + round * 1_000_000
+    const [timer] = await dueTimers(rig.book, { nowMs, count: 10 })
+    const turn = (await claimTurn(rig.book, timer!, nowMs))!
+    const messageId = messageIdOf(turn)
+    const sealing = { messageId, leadId: turn.id, fence: turn.fence, isStorm: true }
+    expect(await sealMembers(rig.book, sealing, (await membersOf(turn)).map(going))).toBe(true)
+    const storm = await rig.book.redis.hget(rig.book.key('gather', turn.id), 'storm')
+    storms.push(storm === messageId)
+    const turns = [{ turn, nextMs: nowMs + 300_000 }]
+    expect(await closeSeal(rig.book, { messageId, members: 1, turns })).toMatchObject({
+      status: 'closed',
+    })
+  }
+  expect(storms).toEqual([true, true])
+})
+
+test('a message that was sent and forgotten is named to who asks again whether it is closed', async () => {
+  const rig = await aRig()
+  await rig.show('a/b/1')
+  let asked: string[] = []
+  const { run } = rig.book
+  Object.assign(rig.book, {
+    run: (script: string, ...args: (string | number)[]) => {
+      if (script === 'close-seal') asked = args.map(String)
+      return run(script, ...args)
+    },
+  })
+  rig.clock.aheadMs = 11_000
+  expect(await rig.flush()).toBe(1)
+  const answer = String(await run('close-seal', ...asked))
+  expect(answer).toMatch(/^b:[0-9a-f]{40}:soc$/)
+  expect(await rig.book.redis.exists(rig.book.key('batch', answer.split(':')[1]!))).toBe(0)
 })
 
 test('a timer under which nothing was ever collected is taken away', async () => {

@@ -134,6 +134,7 @@ test('dead letters and the longest-waiting work of a sink are those of all accou
     await takeIn(book, [routed({ uid: `a/b/${index}` }, ['soc'])])
     const [ref] = await book.redis.zrange(book.key('due', 'soc'), '0', '0')
     await book.redis.zadd(book.key('due', 'soc'), index === 0 ? late : early, ref!)
+    await book.redis.zadd(book.key('due', 'soc'), late + 60_000, 'i:later:0:soc')
     await book.redis.zadd(book.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
     await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its story
   }

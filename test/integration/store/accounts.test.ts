@@ -280,7 +280,8 @@ test('what Tocsin tells of itself is no feed of the account that holds it', asyn
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
   await takeIn(book, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
-  expect((await readHoldings(book)).feeds).toEqual(['brand'])
+  for (const feed of ['zeta', 'apps']) await takeIn(book, [], { feed })
+  expect((await readHoldings(book)).feeds).toEqual(['apps', 'brand', 'zeta'])
 })
 
 test('an account says that its ledger is being removed while it is, so that one broken off is seen', async () => {

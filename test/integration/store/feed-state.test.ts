@@ -54,7 +54,10 @@ test.each([true, undefined])(
         place: 'sweep',
         lateBeforeMs: undefined,
         isSnapshot: isSnapshot === true,
-        fieldsAtEnd: [['per_week', '12']],
+        fieldsAtEnd: [
+          ['per_week', '12'],
+          ['rung:1', '5'],
+        ],
       },
       sequence: 0,
       requestedAtMs: 9,
@@ -63,7 +66,7 @@ test.each([true, undefined])(
     const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
     expect(sweep).toMatchObject({ sequence: 1, isDone: true, lastCompletedMs: 9 })
     expect(sweep.lastEnded).toEqual(lastEnded)
-    expect(rescans.perWeek).toBe(12)
+    expect(rescans).toMatchObject({ perWeek: 12, rungMs: [undefined, 5] })
     expect([tail, lastSuccessMs]).toEqual([undefined, undefined])
   },
 )

@@ -6,6 +6,7 @@ import {
   hasReplicas,
 } from '../../../src/store/account-ledger.ts'
 import { redisForTests } from '../../support/ledger.ts'
+import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 
@@ -19,6 +20,8 @@ test('what no replica may disturb is refused while one runs, and for a minute af
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
   await tests.redis.hset(name, 'confirmed', Date.now() - 61_000)
   expect(await hasReplicas(tests.redis, keys)).toBe(false)
+  await confirmGeneration(tests.redis, keys, 'hash')
+  expect(await hasReplicas(tests.redis, keys)).toBe(true)
 })
 
 test('the configuration started last is active; one that nobody confirms any more gives way', async () => {
@@ -32,6 +35,15 @@ test('the configuration started last is active; one that nobody confirms any mor
   expect(await confirm('two')).toBe(2)
   expect(await confirm('one', -1)).toBe(3)
   expect(await confirm('two')).toBeUndefined()
+})
+
+test('a configuration keeps its place in the very millisecond in which its patience ends', async () => {
+  const name = tests.keys().shared('generation')
+  const confirmAt = (nowMs: number, hash: string) =>
+    runScriptAt({ redis: tests.redis, nowMs }, 'activate-generation', [name], [hash, 'confirm', 60])
+  expect(await confirmAt(1_000_000, 'one')).toBe(1)
+  expect(await confirmAt(1_000_060, 'two')).toBe(0)
+  expect(await confirmAt(1_000_061, 'two')).toBe(2)
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {

@@ -5,9 +5,11 @@ import {
   countQuarantined,
   findQuarantined,
   listQuarantined,
+  openFeed,
   replayQuarantined,
 } from '../../../src/store/feed-state.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
+import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 
@@ -38,6 +40,28 @@ test('every entry is listed, the newest first, however many there are', async ()
   expect((await listQuarantined(book)).map(({ uid }) => uid)).toEqual(
     Array.from({ length: 130 }, (_none, n) => `a/b/${n}`),
   )
+})
+
+test('a feed knows whether anything of its account was set aside', async () => {
+  const book = await tests.book()
+  expect((await openFeed(book, 'brand', 0)).hasQuarantine).toBe(false)
+  await takeIn(book, [], { feed: 'leaks', malformed: malformed(1) })
+  expect((await openFeed(book, 'brand', 0)).hasQuarantine).toBe(true)
+})
+
+test('in the very millisecond in which its story ends an entry is over', async () => {
+  const book = await aBookWithEntries(1)
+  const [id = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '-1')
+  await tests.redis.zadd(book.key('quarantine-ages'), 1_000_000, id)
+  const countAt = (nowMs: number) =>
+    runScriptAt(
+      { redis: tests.redis, nowMs },
+      'count-quarantine',
+      [book.key()],
+      [60_000, 1_000_000],
+    )
+  expect(await countAt(1_059_999)).toEqual(['brand', '1', '1', '1000000'])
+  expect(await countAt(1_060_000)).toEqual([])
 })
 
 test('what is older than a story is neither listed nor counted, though nothing came to sweep it out', async () => {

@@ -231,13 +231,14 @@ test('an index that lost a record, or has one too many, is found so, and what na
     unfiled: 1,
     dangling: [{ ref: refOf(book, 2), place: 'dead', why: 'unfiled' }],
   })
-  await tests.redis.zadd(book.key('records'), Date.now(), 'f'.repeat(24))
+  await tests.redis.zadd(book.key('records'), Date.now(), 'f'.repeat(24), -5, 'e'.repeat(24))
   await tests.redis.zadd(book.key('records'), 1, id(1)) // as if it were settled
   const proof = await proofOfOne(book)
   expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 0 }])
   expect(proof.dangling.filter(({ place }) => place === 'records')).toEqual(
     expect.arrayContaining([
       { ref: 'f'.repeat(24), sink: '', place: 'records', why: 'gone' },
+      { ref: 'e'.repeat(24), sink: '', place: 'records', why: 'gone' },
       { ref: id(1), sink: '', place: 'records', why: 'other_state' },
     ]),
   )
@@ -251,11 +252,16 @@ test('records that a shorter retention.story had ended are not missed after it w
   const dayMs = 86_400_000
   const trim = (days: number): Promise<unknown> =>
     book.run('trim-records', days * dayMs, book.horizonMs, 0)
+  const why = async (): Promise<string[]> => (await proofOfOne(book)).dangling.map((one) => one.why)
   await trim(30)
+  await tests.redis.del(book.key('rec', id))
+  await tests.redis.zadd(book.key('records'), Date.now() - 31 * dayMs, id)
+  expect(await why()).toEqual([]) // though it is to be kept for ninety from the next pass on
   await tests.redis.zadd(book.key('records'), Date.now() - 29 * dayMs, id)
   await trim(90)
-  await tests.redis.del(book.key('rec', id))
-  const why = async (): Promise<string[]> => (await proofOfOne(book)).dangling.map((one) => one.why)
+  const untilMs = await tests.redis.hget(book.key('kept-for'), 'until')
+  await trim(90)
+  expect(await tests.redis.hget(book.key('kept-for'), 'until')).toBe(untilMs)
   expect(await why()).toEqual(['gone']) // its thirty days are not over
   await tests.redis.zadd(book.key('records'), Date.now() - 31 * dayMs, id)
   expect(await why()).toEqual([])

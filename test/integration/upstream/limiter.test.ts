@@ -14,6 +14,7 @@ import {
   type Turns,
 } from '../../../src/upstream/rate-limits.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
+import { runScriptAt } from '../../support/script-clock.ts'
 
 const second = 1_000_000
 const known: Lane = { tier: 'search', organization: 'url-7', baseUrl: 'url' }
@@ -81,6 +82,57 @@ describe('slots of a tier', () => {
       used: future,
     })
     expect((await reserve(keys, known, second)).wait).toBe(0)
+    const further = String((Date.now() + 2 * 3_600_000) * 1000)
+    await redis.hset(keys.shared('limit', 'url-7', 'search'), { last: further, pause: 0 })
+    expect((await reserve(keys, known, 60 * second)).wait).toBeLessThanOrEqual(60 * second)
+  })
+
+  test('wait for the longest pause that a service may ask for', async () => {
+    const keys = freshKeys()
+    await runScript(redis, 'pause-tier', names(keys, known), [15 * 60_000])
+    expect((await reserve(keys, known, second)).wait).toBeGreaterThan(14 * 60 * second)
+  })
+
+  test('keep a spacing for an hour since it was stated last, noted anew after half of it', async () => {
+    const keys = freshKeys()
+    const name = keys.shared('limit', 'url-7', 'search')
+    const statedBefore = async (minutes: number): Promise<boolean> => {
+      const at = String((Date.now() - minutes * 60_000) * 1000)
+      await redis.hset(name, 'spacing_at', at)
+      await reserve(keys, known, second)
+      return (await redis.hget(name, 'spacing_at')) !== at
+    }
+    await reserve(keys, known, second)
+    expect(await statedBefore(25)).toBe(false)
+    expect(await statedBefore(35)).toBe(true)
+    expect(await redis.hget(name, 'spacing')).toBe(String(second))
+  })
+
+  test('are void when the base URL was paused, and not in the very microsecond of its end', async () => {
+    const keys = freshKeys()
+    const { slot } = await reserve(keys, known, second / 10)
+    const wide = keys.shared('limit', 'url', 'search')
+    await redis.hset(wide, 'pause', String(slot + 1))
+    expect(await claim(keys, slot)).toBe(-1)
+    const pausedAt = async (pause: number, nowMs: number): Promise<unknown> => {
+      await redis.hset(wide, 'pause', String(pause))
+      await redis.hdel(keys.shared('limit', 'url-7', 'search'), 'used')
+      return runScriptAt({ redis, nowMs }, 'claim-slot', names(keys, known), [1_000_000_000])
+    }
+    expect(await pausedAt(1_000_000_000, 1_000_000)).toBe(0)
+    expect(await pausedAt(1, 1_000_250)).toBe(0) // at its time and 250 ms
+    expect(await pausedAt(1, 1_000_251)).toBe(-1)
+  })
+
+  test('count a pause once, though every request on its way hears of it', async () => {
+    const keys = freshKeys()
+    const name = keys.shared('limit', 'url-7', 'search')
+    const pauseAt = (nowMs: number) =>
+      runScriptAt({ redis, nowMs }, 'pause-tier', names(keys, known), [1_000])
+    for (const nowMs of [1_000_000, 1_000_500]) await pauseAt(nowMs)
+    expect(await redis.hget(name, 'pauses')).toBe('1')
+    await pauseAt(1_001_500) // the very millisecond in which the pause is over
+    expect(await redis.hget(name, 'pauses')).toBe('2')
   })
 
   test('are void when the tier was paused after they were reserved', async () => {
@@ -131,6 +183,7 @@ describe('slots of a tier', () => {
     await redis.hset(name, 'used', String(slot + 2 * second))
     const wait = await claim(keys, slot)
     expect(wait).toBeGreaterThan(10 * second)
+    expect(wait).toBeLessThanOrEqual(12 * second) // the limit, of which slots stand 3 % further apart
   })
 
   test('are used by one request each, however late the one before it was', async () => {
