@@ -301,8 +301,9 @@ export function isInCircle({ passed }: Walk): boolean {
  * within three times its length.
  */
 function passCursor({ passed }: Walk, next: string): NonNullable<Walk['passed']> {
-  const { anchor, steps, limit } = passed ?? { anchor: '', steps: 0, limit: 1 }
   const digest = shortDigest(next)
+  if (!passed) return { anchor: digest, steps: 0, limit: 2 }
+  const { anchor, steps, limit } = passed
   if (digest === anchor) return { anchor, steps, limit, isCircle: true }
   if (steps + 1 < limit) return { anchor, steps: steps + 1, limit }
   return { anchor: digest, steps: 0, limit: limit * 2 }

@@ -204,7 +204,7 @@ function openBrackets(text: string): (at: number) => string {
       const character = text.charAt(scanned)
       if (character === '\n') open = []
       else if (character in closers) open.push(character)
-      else if (open.length > 0 && character === closers[open.at(-1) ?? '']) open.pop()
+      else if (character === closers[open.at(-1) ?? '']) open.pop()
     }
     return open.at(-1) ?? ''
   }
@@ -534,7 +534,7 @@ function isSecret(
   if (bound !== undefined && secretKind(bound) !== null) return false
   if (!isQuoted && isPlural(label.name) && (counted.test(value) || prose.test(value))) return false
   if (label.kind === 'cookie') return /[=\d]/u.test(value) || isQuoted
-  if (isCredentials(text, span.from, label)) return /^\S+$|\s\S/u.test(value)
+  if (isCredentials(text, span.from, label)) return true
   if (holdsDigits(label.name)) return /^[\d -]{3,12}$/u.test(value)
   if (/^https?:\/\/[^\s@]+$/u.test(value) && !isQuoted) return false
   if (label.separator === 'is') return isQuoted || isSaid(value)

@@ -132,7 +132,7 @@ const longestTag = 210
 export function withoutMarks(text: string): string {
   if (!/<\/?m/iu.test(text)) return text
   const kept: string[] = []
-  let opens: number[] = []
+  const opens: number[] = []
   for (const piece of text.split(/(?<=>)|(?=<)/u)) {
     if (piece.startsWith('<')) opens.push(kept.length)
     kept.push(piece)
@@ -141,7 +141,6 @@ export function withoutMarks(text: string): string {
     const isNear = open !== undefined && kept.length - open <= longestTag
     const tag = isNear ? kept.slice(open).join('') : ''
     if (open !== undefined && tag.length <= longestTag && markTag.test(tag)) kept.length = open
-    else opens = []
   }
   return kept.join('')
 }

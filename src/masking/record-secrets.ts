@@ -141,7 +141,7 @@ interface Table {
 function headerOf(line: string): Table | null {
   if (line.length > 1_000 || !/[,;\t|]/u.test(line)) return null
   const delimiter = ['\t', '|', ';', ','].find((one) => line.includes(one)) ?? ','
-  const names = cellsOf(line, delimiter).map(({ value }) => value.trim())
+  const names = cellsOf(line, delimiter).map(({ value }) => value)
   const areNames = names.every((name) => /^[\p{L}_][\p{L}\p{N}_ .-]{0,40}$|^$/u.test(name))
   const columns = names.flatMap((name, at) =>
     name !== '' && secretKind(name) !== null ? [at] : [],

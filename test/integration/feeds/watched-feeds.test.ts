@@ -159,6 +159,20 @@ test('a second feed of what is refused says so itself, and does not stop in sile
   expect(rig.asked()).toEqual([])
 })
 
+test('a feed that was refused asks again at once where another, or a command, has been answered', async () => {
+  await begin()
+  const mend = rig.sandbox.faults.add({
+    on: '/firework/v4/events/*',
+    effect: 'status',
+    status: 403,
+  })
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  mend()
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  await rig.replica.client.capabilities.note('events/tenant', true)
+  await rig.toEnd(tenant)
+})
+
 test('one event that a group and its tenant show reaches a destination once', async () => {
   await begin()
   const group = aFeed({ name: 'group', startMs, sweep })

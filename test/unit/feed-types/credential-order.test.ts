@@ -164,6 +164,10 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       'times go back within a page',
       shuffledIds.map((id, i) => ({ id, imported_at: at(i % 2 === 0 ? i + 1 : i - 1) })),
     ],
+    [
+      'times go back from one page to the next',
+      shuffledIds.map((id, i) => ({ id, imported_at: at((i % 20) - 100 * Math.floor(i / 20)) })),
+    ],
     ['the newest come first', many.map((i) => ({ id: 99 - i, imported_at: at(-i) }))],
   ])(
     'are read whole, as seldom as they have pages, where %s: what is new may stand anywhere',

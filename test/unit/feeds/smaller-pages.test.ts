@@ -40,6 +40,25 @@ describe('a walk in smaller pages', () => {
     }
   })
 
+  test('stays small for a day from when the gateway gave up, and for another day where it gives up again', () => {
+    const floorMs = nowMs - 9 * dayMs
+    const at = (hours: number, walk?: Walk): FeedState =>
+      aFeedState({ nowMs: nowMs + hours * hourMs, floorMs, walk, isEnded: true })
+    const next = (hours: number, walk: Walk): Walk => walkFor(search, at(hours, walk))
+    const smaller = (hours: number, walk: Walk): Walk =>
+      walkInSmallerPages(search, at(hours, walk), walk)!
+    const sizes = (...walks: Walk[]): unknown[] => walks.map(({ body }) => body['size'])
+
+    const first = next(1, walkFor(search, at(0)))
+    expect(sizes(next(25, smaller(2, first)), next(26, smaller(2, first)))).toEqual([50, 100])
+    const large = next(30, first)
+    const small = smaller(30, large)
+    const [soon, late] = [next(53, small), next(54, small)]
+    expect(sizes(large, small, soon, late, next(54, soon))).toEqual([100, 50, 50, 100, 100])
+    const again = smaller(54, next(54, soon))
+    expect(sizes(again, next(77, again), next(78, again))).toEqual([50, 50, 100])
+  })
+
   test('reads the same window: without an order in time any part of it may be unread', () => {
     const walk = { ...walkFor(search, aFeedState({ nowMs })), cursor: 'c1' }
     const state = aFeedState({ nowMs, floorMs: nowMs - 9 * dayMs, walk, newestMs: nowMs - hourMs })

@@ -91,6 +91,8 @@ test.each([
   '"{password: ⟦hunter22⟧", "x"',
   '{password: ⟦hunter22⟧, user: joe}',
   '{password: ⟦hun, ter22⟧}',
+  '{user: joe, password: ⟦hunter22⟧}',
+  '{user: joe), password: ⟦hunter22⟧}',
   'password: ⟦hun", ter⟧',
   '[password: ⟦hunter22⟧", "x"]',
   '{password: ⟦hunter22⟧", "x"]',
@@ -137,6 +139,7 @@ test.each([
   'password is ⟦hunter22⟧. Then go',
   'password is ⟦hunter⟧, and more',
   'PASSWORD IS ⟦hunter22⟧. Then go',
+  'PASSWORD IS ⟦Summer⟧',
   'password is required',
   'password is ⟦Summer⟧',
   'password is ⟦Houston⟧',
@@ -190,6 +193,7 @@ test.each([
   'password: h••••2',
   'password: S-1-5-21-3623',
   'password: https://a.example/x',
+  'password: ⟦hunter22 https://a.example/x⟧',
   'password: must have 12 letters',
   'password = getpass()',
 ])('what stands where a secret would is judged by its form: %j', (text) => {
@@ -206,6 +210,7 @@ test.each([
   'password = """⟦one line⟧"""',
   'Authorization: Bearer ⟦abcd1234efgh⟧',
   'Authorization: ⟦abcd⟧',
+  'Authorization: "⟦abcd ⟧"',
   'Authorization: ⟦a1=b Bearer c⟧',
   'Authorization: ⟦abcd1234 was leaked⟧',
   'Authorization: digest ⟦username="x", response="y"⟧',
@@ -296,6 +301,16 @@ test.each([
   'my api key: ⟦abcd1234⟧',
 ])('a label and its separator are written in many ways: %j', (text) => {
   expect(markSpans(labelledSpans, text)).toBe(text)
+})
+
+test.each([
+  'token:github',
+  'password:reset77',
+  'token: ⟦abcd1234⟧',
+  'token=⟦abcd1234⟧',
+  'joe token:github',
+])('in a tag, a name with a colon is how people write one: %j', (tag) => {
+  expect(markSpans((text) => labelledSpans(text, true), tag)).toBe(tag)
 })
 
 test('of a cookie, and of nothing else, no character is shown', () => {

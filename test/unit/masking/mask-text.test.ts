@@ -356,7 +356,8 @@ test('of known secrets that hold one another nothing stays, whichever is named f
   }
 })
 
-test('a mark is found however many other tags stand before it', () => {
+test('a mark is found in any case of letters, and however many other tags stand before it', () => {
+  expect(withoutMarks('pass<MARK>word</MARK>')).toBe('password')
   expect(withoutMarks(`${'<i>'.repeat(300)}pass<mark>word</mark>`)).toBe(
     `${'<i>'.repeat(300)}password`,
   )

@@ -29,6 +29,7 @@ test.each([
   '⟦MIIE\nABCD\n⟧-----END RSA PRIVATE KEY----- x',
   'the words\n⟦MIIE\nABCD=\n⟧-----END RSA PRIVATE KEY-----',
   '⟦MI⟧-----END RSA PRIVATE KEY-----',
+  '⟦MI⟧-----END RSA PRIVATE KEY-----\n-----BEGIN RSA PRIVATE KEY-----⟦x⟧-----END RSA PRIVATE KEY-----',
   '⟦MIIE\r\nABCD\r\n⟧-----END RSA PRIVATE KEY-----',
   `x\n⟦${'MIIE\n'.repeat(4000)}⟧-----END RSA PRIVATE KEY-----`,
   `${'MIIE\n'.repeat(10)}⟦${'MIIE\n'.repeat(4000)}⟧-----END RSA PRIVATE KEY-----`,

@@ -48,6 +48,7 @@ test.each([
   'CREDS joe:⟦hunter22⟧',
   'AUTH = ("joe", "⟦hunter22⟧")',
   "Identified BY '⟦hun ter⟧'",
+  "CREATE USER joe IDENTIFIED WITH sha2 BY '⟦hun ter⟧'",
   "using password '⟦hun ter⟧'",
   'mysqldump db -p⟦hun⟧ && ls',
   'NET USE x /USER:joe ⟦hunter22⟧',
