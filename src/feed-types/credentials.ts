@@ -59,7 +59,7 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
       const known = { hasCompleted, isAscending, lastWalkGrew }
       return isAscending
         ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
-        : { fromStart: true, notes: { ...atStart, ...known } }
+        : { fromStart: true, notes: known }
     },
   },
 }
@@ -95,7 +95,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
       if (isAscending)
         return { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
       const dueMs = lastPages > 1 ? walk.startedAtMs + fullReadingMs(feed, lastPages) : undefined
-      return { fromStart: true, notes: { ...atStart, ...known }, dueMs }
+      return { fromStart: true, notes: known, dueMs }
     },
     readsAll(walk) {
       const { hasCompleted, isAscending } = readNotes(walk)

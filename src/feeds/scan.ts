@@ -310,5 +310,5 @@ function passCursor({ passed }: Walk, next: string): NonNullable<Walk['passed']>
 }
 
 function shortDigest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url').slice(0, 16)
+  return createHash('sha256').update(text).digest('base64url')
 }

@@ -185,6 +185,13 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     },
   )
 
+  test('are read by sweeps too until a reading has come to its end', () => {
+    const walk = walkFor(tenant, opened)
+    expect(readsAll(tenant, { walk })).toBe(false)
+    const notes = order.note(walk, { items: [{ id: 5 }, { id: 3 }], next: 'c1' }, false)
+    expect(readsAll(tenant, { walk: { ...walk, notes } })).toBe(false)
+  })
+
   test('of one page are read with every poll', () => {
     const { state } = read(opened, [{ id: 5 }, { id: 3 }])
     expect(tailDueMs(tenant, state)).toBeUndefined()

@@ -90,6 +90,7 @@ test.each([
   'https://a.example/in,joe,⟦hunter22⟧',
   'https://a.example/in,joe,hun,ter',
   'a.example:8080:joe:⟦hunter22⟧',
+  'a.example:8080:⟦12hunter⟧',
   'a.example : joe : ⟦hunter 22⟧ ',
   'a.example:5432:db:⟦joe:hun:ter⟧',
   '1. a.example;joe;⟦hunter22⟧',
