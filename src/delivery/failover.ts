@@ -94,8 +94,7 @@ async function gather(
   for (const book of drains.booksOf(name)) {
     const gatherPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
-      const gathered = await gatherItems(book, singles, keptPlaces)
-      return gathered
+      return gatherItems(book, singles, keptPlaces)
     }
     await eachPage((page) => waitingRefs(book, name, page), gatherPage, paging)
   }
@@ -173,7 +172,7 @@ export function createOverflow(options: OverflowOptions): Overflow {
       const pending = await countPending(books, sink.name)
       const excess = sumOf(pending.values()) - sink.pendingMax
       const nowMs = clock.now()
-      if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? 0) < betweenScansMs) return
+      if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
       // the least severe may be among those that an upgrade has not put into the index yet
       if (!(await Promise.all(books.map(isIndexed))).every(Boolean)) return

@@ -117,9 +117,9 @@ export class SinkDrain {
   #isFinishing = false
   /** When the circuit let something through last, and until when it lets nothing, monotonic ms. */
   #admittedAtMs = -Infinity
-  #shutUntilMs = 0
+  #shutUntilMs = -Infinity
   /** When the next message may go to a sink with a limit, as far as this process knows, monotonic ms. */
-  #placeMs = 0
+  #placeMs = -Infinity
   /** When it was reported that the sink takes everything, monotonic ms; -Infinity: another success is news. */
   #toldOkAtMs = -Infinity
   #turns = 0

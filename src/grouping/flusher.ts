@@ -131,7 +131,7 @@ async function holdRemoved(
     const turn = await claimTurn(book, timer, clock.now())
     // a message that a crash cut off has members already, a digest's in other books too
     const sealed = turn && `b:${messageIdOf(turn)}:${sink}`
-    for (const each of sealed ? books : []) await holdOrphan(each, sealed ?? '')
+    if (sealed) for (const each of books) await holdOrphan(each, sealed)
     await holdOrphan(book, timer)
   }
   logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')

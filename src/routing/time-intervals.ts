@@ -268,7 +268,7 @@ export const timeIntervalsConfig = named(
 
 export function isActive(interval: TimeInterval, atMs: number): boolean {
   const reading = readingAt(atMs, interval.timeZone)
-  return isOnDay(interval, reading) && lastMinuteOf(interval, reading) !== undefined
+  return isOnDay(interval, reading) && endMinuteOf(interval, reading) !== undefined
 }
 
 /**
@@ -283,9 +283,9 @@ export function mutedUntil(
   const all = names.flatMap((name) => (Object.hasOwn(intervals, name) ? intervals[name] : []) ?? [])
   let untilMs = atMs
   while (untilMs < atMs + horizonMs) {
-    const endsMs = all.flatMap((interval) => stretchEnd(interval, untilMs) ?? [])
-    if (endsMs.length === 0) return untilMs === atMs ? undefined : untilMs
-    untilMs = Math.max(...endsMs)
+    const [endMs] = all.flatMap((interval) => stretchEnd(interval, untilMs) ?? [])
+    if (endMs === undefined) return untilMs === atMs ? undefined : untilMs
+    untilMs = endMs
   }
   return atMs + horizonMs
 }
@@ -293,19 +293,18 @@ export function mutedUntil(
 /** Up to where an interval is surely active from `atMs` on; undefined: it is not active. */
 function stretchEnd(interval: TimeInterval, atMs: number): number | undefined {
   const reading = readingAt(atMs, interval.timeZone)
-  const endMinute = isOnDay(interval, reading) ? lastMinuteOf(interval, reading) : undefined
+  const endMinute = isOnDay(interval, reading) ? endMinuteOf(interval, reading) : undefined
   if (endMinute === undefined) return undefined
   return whenItShows(startOfDay(reading) + endMinute * minuteMs, atMs, interval.timeZone)
 }
 
-/** The minute of the day at which the latest of the `times` around a reading ends. */
-function lastMinuteOf(
+/** The minute of the day at which one of the `times` around a reading ends. */
+function endMinuteOf(
   { times: parts = [wholeDay] }: TimeInterval,
   reading: number,
 ): number | undefined {
   const minute = Math.floor((reading - startOfDay(reading)) / minuteMs)
-  const ends = parts.filter(({ begin, end }) => begin <= minute && minute < end)
-  return ends.length === 0 ? undefined : Math.max(...ends.map(({ end }) => end))
+  return parts.find(({ begin, end }) => begin <= minute && minute < end)?.end
 }
 
 function isOnDay(interval: TimeInterval, reading: number): boolean {

@@ -332,6 +332,15 @@ test('a pass over the leases ends when they are renewed, so that no second one b
   await drains.stop(1_000)
 })
 
+test('a process that stops waits for nothing that is due later', async () => {
+  const { drains } = await rig(aRehearsedSink('soc'))
+  drains.start()
+  await drains.tell('main', [{ sink: 'soc', inMs: 60_000 }])
+  const sinceMs = systemClock.monotonic()
+  await drains.stop(10_000)
+  expect(systemClock.monotonic() - sinceMs).toBeLessThan(8_000)
+})
+
 test('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')

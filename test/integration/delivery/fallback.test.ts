@@ -72,6 +72,17 @@ test('what waits for a machine goes to its fallback item by item, once its circu
   expect(rig.sinks.siem.received).toEqual([])
 })
 
+test('a thousand that wait for a machine go to its fallback in one pass', async () => {
+  const rig = await aReliefRig(tests)
+  for (let from = 0; from < 1_050; from += 350) {
+    const events = uids(350, from).map((event) => routed(event, ['siem']))
+    await takeIn(rig.book, events, { batchWaitMs: 1_000 })
+  }
+  await rig.circuit.report('siem', 'gone')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'siem')
+})
+
 test('nothing goes elsewhere while an operator pauses the sink, a message tries it, or the fallback is down', async () => {
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 1)

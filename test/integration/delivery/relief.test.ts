@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import type { WorkTeller } from '../../../src/delivery/due-accounts.ts'
 import { createOverflow } from '../../../src/delivery/failover.ts'
+import { createWake } from '../../../src/delivery/reroute.ts'
 import { listDeadLetters, replayDeadLetter, wakeRetries } from '../../../src/store/pending-items.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
@@ -129,6 +131,22 @@ test('once a circuit has closed, nothing waits that failed while it was open', a
   expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ delivered: 3 })
 })
 
+test('who sends is told of a single try that is brought forward, and of none where there is none', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.book, events('lake', 'high'))
+  rig.sinks.lake.next('unavailable')
+  await rig.deliverDue('lake')
+  const told: string[] = []
+  const tell: WorkTeller['tell'] = async (account, work) => {
+    told.push(...work.map(({ sink }) => `${account} ${sink}`))
+  }
+  const drains = { tell, booksOf: () => [rig.book] }
+  const wake = createWake({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  await wake.all('lake')
+  await wake.all('lake')
+  expect(told).toEqual([`${rig.book.account} lake`])
+})
+
 test('what the sink itself refused, or put off, keeps its time', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.book, events('lake', 'high', 'high', 'high'))
@@ -217,6 +235,19 @@ test('beyond pending_max the least severe die, of those the oldest, and can be r
   for (const { ref } of letters) await replayDeadLetter(rig.book, ref, undefined)
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(5)
+})
+
+test('what exceeds pending_max again is looked for a minute later, and not at each pass', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
+  await takeIn(rig.book, events('lake', 'low', 'high'))
+  await rig.relieve()
+  await takeIn(rig.book, [routed({ uid: 'paste/site/7' }, ['lake'])])
+  rig.clock.aheadMs += 45_000
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 2 })
+  rig.clock.aheadMs += 15_000
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 1 })
 })
 
 test('nothing is given up before the index has what an older version left: it might be less severe', async () => {

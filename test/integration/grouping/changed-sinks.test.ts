@@ -205,5 +205,6 @@ test('a digest whose second account is gone is sent, and settles that account wh
   expect(waitingIn((await expectConservation(books[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
   await both.deliver(ref!, books[0])
   expect(both.oncall.received).toEqual([])
+  expect(await given.redis.exists(books[0]!.key('batch', ref!.split(':')[1]!))).toBe(0)
   expect((await expectConservation(books[1]!)).sinks['oncall']!.delivered).toBe(4)
 })

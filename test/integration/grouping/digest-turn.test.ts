@@ -298,14 +298,15 @@ test('windows that were missed come as one late digest', async () => {
 test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
   const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
-  await rig.show(rig.books[0]!, ...uids(40))
+  await rig.show(rig.books[0]!, ...uids(310))
   rig.toMorning(1)
   await rig.flush()
   const [message] = rig.oncall.received
   expect(message!.members).toHaveLength(5)
   expect(message!.attachment!.fileName).toMatch(/^tocsin-digest-\d{4}-\d\d-\d\d\.csv$/)
   const lines = Buffer.from(message!.attachment!.content).toString().trim().split('\r\n')
-  expect(lines).toHaveLength(41)
+  expect(lines).toHaveLength(311)
+  expect(new Set(lines).size).toBe(311)
 })
 
 test('of more than it shows the worst are shown, the worst first, as in the file', async () => {

@@ -307,9 +307,15 @@ describe('what rules keep back', () => {
       gate: (uid) => (uid.endsWith('1') ? silence : { act: 'send' }),
     })
     await rig.show(...uids(3))
+    let tries = 0
+    around(rig.book, (script, run) => {
+      tries += script === 'close-seal' ? 1 : 0
+      return run()
+    })
     rig.clock.aheadMs = 11_000
     await rig.flush()
     expect(rig.soc.received[0]!.summary!.total).toBe(2)
+    expect(tries).toBe(1)
     const record = await readRecord(rig.book, rig.book.digests.recordId('paste/site/1'))
     expect(record!.items[0]).toMatchObject({
       state: 'suppressed',

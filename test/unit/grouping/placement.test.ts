@@ -49,6 +49,7 @@ test('what is critical has a summary of its own, which later pages of the readin
   expect(urgent).toMatchObject({ kind: 'backlog', isUrgent: true })
   expect(others).toMatchObject({ kind: 'backlog', isUrgent: false })
   expect(urgent?.id).not.toBe(others?.id)
+  expect(urgent?.id).toBe('4592d941b125453885d436c6') // as replicas of another version call it
 })
 
 test('machines get every event by itself; people without a digest a summary, a group, or where nothing waits each', () => {
