@@ -98,8 +98,7 @@ function failed(
   options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
   sayFailed(options, work, begun, { outcome, error, isGivenUp })
   if (!isGivenUp) return { outcome }
-  const dueAgain = { ...outcome, outcome: 'retry' as const, inMs: givenUpMs }
-  return { outcome: { ...dueAgain, counts: true }, isGivenUp }
+  return { outcome: { ...outcome, outcome: 'retry', inMs: givenUpMs }, isGivenUp }
 }
 
 function outcomeOf({ clock }: AttemptOptions, begun: Begun, error: SinkError): Outcome {

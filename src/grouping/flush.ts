@@ -275,7 +275,7 @@ async function composeDigest(
   const dueAtMs = Math.min(turn.dueAtMs, digest.schedule.next(fromMs))
   const told = await alreadySent(options, turn, nowMs)
   const since = totalsSince(await readTotals(options, turn.sink), turn.note)
-  const recipients = Math.max(1, sink.destinations.length)
+  const recipients = sink.destinations.length
   const held = collected
     .flatMap(({ fresh }) => fresh)
     .filter(({ verdict }) => verdict.act === 'hold')

@@ -8,7 +8,7 @@ import {
   type ReliefSink,
 } from '../../src/delivery/reroute.ts'
 import { fallbackPlace, keptPlace } from '../../src/grouping/placement.ts'
-import { createMetrics } from '../../src/lib/metrics.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
 import type { Book } from '../../src/store/account-ledger.ts'
@@ -26,7 +26,10 @@ export interface ReliefRig extends GatheringRig {
   keys: Keys
   book: Book
   circuit: Circuit
+  metrics: Metrics
   diverter: Diverter
+  /** What the log says of what went to a fallback. */
+  said: unknown[]
   sinks: Record<'soc' | 'siem' | 'oncall' | 'lake', RehearsedSink>
   relieve(): Promise<void>
   /** The sink's circuit is open since so long; its next probe is far away. */
@@ -65,7 +68,10 @@ export async function aReliefRig(
   const relieved = relievedAs(Object.values(sinks), options)
   const nothing = (): Promise<void> => Promise.resolve()
   const drains = { tellMade: nothing, tell: nothing, booksOf: () => books }
-  const diverter = createDiverter({ sinks: relieved, books, drains, metrics: createMetrics() })
+  const metrics = createMetrics()
+  const diverter = createDiverter({ sinks: relieved, books, drains, metrics })
+  const said: unknown[] = []
+  const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
   const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
   const wake = createWake({ circuit: reading, drains, clock, logger: silent })
@@ -89,7 +95,7 @@ export async function aReliefRig(
     drains,
     wake,
     clock,
-    logger: silent,
+    logger: Object.assign(Object.create(silent) as typeof silent, { warn }),
     onOverflow: () => undefined,
   })
   const [book] = books
@@ -98,7 +104,9 @@ export async function aReliefRig(
     keys,
     book: book!,
     circuit,
+    metrics,
     diverter,
+    said,
     sinks,
     relieve: () => relief.relieveOnce(),
     async down(sink, sinceMs) {

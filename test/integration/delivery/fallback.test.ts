@@ -81,6 +81,7 @@ test('a thousand that wait for a machine go to its fallback in one pass', async 
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
+  expect(rig.said).toEqual([{ sink: 'siem', fallback: 'lake', items: 1_050 }])
 })
 
 test('nothing goes elsewhere while an operator pauses the sink, a message tries it, or the fallback is down', async () => {
@@ -108,6 +109,11 @@ test('a sink that is gone hands over at once', async () => {
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
   expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ created: 2 })
+  expect(rig.said).toEqual([{ sink: 'siem', fallback: 'lake', items: 2 }])
+  const { body } = await rig.metrics.render()
+  expect(body).toContain('tocsin_sink_fallbacks_total{sink="siem"} 2\n')
+  expect(body).toContain('tocsin_items_settled_total{sink="siem",outcome="diverted"} 2\n')
+  expect(body).toContain('tocsin_items_created_total{sink="lake"} 2\n')
 })
 
 test('people get one message: how many could not be delivered where, and what sends them there', async () => {
@@ -122,6 +128,7 @@ test('people get one message: how many could not be delivered where, and what se
   )
   await rig.down('soc', fallbackAfterMs)
   await rig.relieve()
+  expect(rig.said).toEqual([{ sink: 'soc', fallback: 'oncall', items: 5 }])
   await expectNothingWaits(rig, 'soc')
   rig.clock.aheadMs += 16_000
   expect(await rig.flush()).toBe(1)

@@ -6,7 +6,7 @@ import type { Hint } from '../../../src/delivery/due-accounts.ts'
 import type { Book } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import type { Sink } from '../../../src/sinks/sink.ts'
+import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
 import { beginAttempt, makeDue } from '../../support/attempts.ts'
 import { drainOptions } from '../../support/delivery.ts'
 import { around } from '../../support/gathering.ts'
@@ -194,10 +194,14 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
     rounds += 1
     return new Promise(() => undefined)
   })
+  standStill(rig)
   rig.drain.nudge('hung', { rank: 5 })
   await turnsUntil(rig.drain, 'it hangs', () => rounds === 1)
   rig.drain.nudge('whole')
-  rig.clock.aheadMs += 501
+  rig.clock.aheadMs += 499
+  for (let i = 0; i < 3; i += 1) await rig.drain.turn()
+  expect(claimsOf(rig)).toHaveLength(1)
+  rig.clock.aheadMs += 2
   await turnsUntil(rig.drain, 'the others are sent', () => soc.received.length === 5)
   expect(rounds).toBe(1)
 })
@@ -225,6 +229,91 @@ test('behind a shut circuit nothing is claimed: other processes look when it may
   rig.clock.aheadMs += 5_000
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
 })
+
+test('what is claimed while the sink shuts is not sent', async () => {
+  const [sending, claiming] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const soc = aRehearsedSink('soc', { concurrency: 2 })
+  soc.next(async () => {
+    await sending.promise
+    throw new SinkError('unauthorized', 'no more')
+  })
+  const rig = await aRig(soc, { accounts: ['a', 'b'] })
+  for (const book of rig.books) await bring(book, 1)
+  standStill(rig)
+  rig.drain.nudge('a')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
+  around(rig.books[1]!, async (script, run) => {
+    const answer = await run()
+    if (script === 'claim-due') await claiming.promise
+    return answer
+  })
+  rig.drain.nudge('b')
+  await turnsUntil(rig.drain, 'the other is claimed', () => claimsOf(rig).length === 2)
+  sending.resolve()
+  await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
+  await until('that is over', () => rig.drain.inHand === 1)
+  claiming.resolve()
+  const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
+  await turnsUntil(rig.drain, 'it goes back', () => backs() === 1)
+  expect(soc.received).toHaveLength(1)
+})
+
+test('a circuit that is slow to hear of a send keeps no other account waiting', async () => {
+  const soc = aRehearsedSink('soc')
+  const rig = await aRig(soc, { accounts: ['a', 'b'] })
+  rig.options.circuit.report = () => new Promise(() => undefined)
+  await bring(rig.books[0]!, 2, 'critical')
+  await bring(rig.books[1]!, 1, 'low')
+  standStill(rig)
+  rig.drain.nudge('a', { rank: 5 })
+  await turnsUntil(rig.drain, 'all of the first are sent', () => soc.received.length === 2)
+  rig.drain.nudge('b', { rank: 2 })
+  await turnsUntil(rig.drain, 'that of the other is sent', () => soc.received.length === 3)
+})
+
+test.each([
+  [249, 1],
+  [250, 2],
+])('after %i ms the circuit was asked %i times whether a message may go', async (ms, asked) => {
+  const sending = Promise.withResolvers<void>()
+  const soc = aRehearsedSink('soc')
+  soc.next(() => sending.promise)
+  let admits = 0
+  const admit = (_sink: string, count: number): Promise<Admitted> => {
+    admits += 1
+    return Promise.resolve({ count, waitMs: 0, isProbe: false })
+  }
+  const rig = await aRig(soc, { admit })
+  await bring(rig.books[0]!, 2)
+  standStill(rig)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
+  rig.clock.aheadMs += ms
+  sending.resolve()
+  await turnsUntil(rig.drain, 'the other is sent', () => soc.received.length === 2)
+  expect(admits).toBe(asked)
+})
+
+test.each([true, false])(
+  'a process that stops gives its place as a probe back, where it has one: %s',
+  async (isProbe) => {
+    const soc = aRehearsedSink('soc')
+    const one = { count: 1, waitMs: 0, isProbe }
+    const rig = await aRig(soc, { admit: () => Promise.resolve(one) })
+    const gaveBack: string[] = []
+    rig.options.circuit.giveBack = async (sink) => void gaveBack.push(sink)
+    await bring(rig.books[0]!, 1)
+    rig.drain.nudge('main')
+    const ready = Promise.withResolvers<void>()
+    rig.drain.onReady(ready.resolve)
+    await rig.drain.turn()
+    await ready.promise // it is claimed
+    await rig.drain.finish()
+    expect(gaveBack).toEqual(isProbe ? ['soc'] : [])
+    expect(rig.drain.isIdle).toBe(true)
+    expect(soc.received).toEqual([])
+  },
+)
 
 test('what was claimed before a circuit shut goes back, the worst still first, and waits for nobody', async () => {
   let isShut = false
@@ -512,6 +601,7 @@ test('the halves of a refused batch go at once, without a word from outside', as
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'both halves are sent', () => soc.received.length === 3)
   expect(soc.received.map(({ members }) => members.length)).toEqual([2, 1, 1])
+  expect(rig.told).toEqual([{ account: 'main', sink: 'soc', inMs: 0 }])
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
   const { body } = await rig.options.metrics.render()
   expect(body).toContain('tocsin_deliveries_total{sink="soc",outcome="split"} 1\n')
@@ -559,6 +649,7 @@ test('an account without a ledger costs one look, and its hint is cleared', asyn
 test('what has left is counted: each message, each event in it, and how long it took', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
   await bring(rig.books[0]!, 2)
+  Object.assign(rig.options.clock, { now: () => Date.now() + 50_000 })
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.isIdle)
   const { body } = await rig.options.metrics.render()
@@ -566,5 +657,6 @@ test('what has left is counted: each message, each event in it, and how long it 
   expect(body).toContain('tocsin_items_settled_total{sink="soc",outcome="delivered"} 2\n')
   const latency = 'tocsin_event_fetch_to_delivery_seconds'
   expect(body).toContain(`${latency}_count{sink="soc",severity="high"} 2\n`)
+  expect(body).toContain(`${latency}_bucket{le="30",sink="soc",severity="high"} 0\n`)
   expect(body).toContain(`${latency}_bucket{le="60",sink="soc",severity="high"} 2\n`)
 })

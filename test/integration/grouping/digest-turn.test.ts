@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
-import { digestTurn, previewWindow, type DigestSink } from '../../../src/grouping/flush.ts'
+import {
+  digestTurn,
+  endWindowNow,
+  ensureDigests,
+  previewWindow,
+  type DigestSink,
+} from '../../../src/grouping/flush.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
 import { digestIdOf } from '../../../src/grouping/placement.ts'
 import { claimTurn, dueTimers, peekTurn } from '../../../src/grouping/timers.ts'
@@ -182,6 +188,15 @@ test('a preview says what the digest says then, also of what rules keep back', a
   expect({ ...previewed, toMs: 0 }).toEqual({ ...digest, toMs: 0 })
   expect(digest).toMatchObject({ suppressed: 1, held: 1 })
   expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
+})
+
+test('where no book is open, a digest is neither begun nor ended, and none can be looked at', async () => {
+  const rig = await aDigestRig(given)
+  const options = { ...rig.options, books: [] }
+  const sink = rig.options.sinks.get('oncall') as DigestSink
+  await ensureDigests(options, Date.now())
+  expect(await endWindowNow(options, sink, 'oncall:0')).toBeUndefined()
+  await expect(previewWindow(options, sink, 'oncall:0')).rejects.toThrow('without a book')
 })
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {

@@ -42,6 +42,17 @@ test('the account with the worst is served first, of several the one served long
   expect(names(due, 8)).toEqual(['critical', 'also high', 'high', 'low'])
 })
 
+test('an account of which something more is told keeps its place behind those that wait longer', () => {
+  const due = new DueAccounts()
+  for (const [servedMs, account] of ['waits', 'told'].entries()) {
+    due.tell(account, {}, 0)
+    const one = order(due, 0).find((found) => found.account === account)!
+    due.served(one, { inMs: 0, rank: 4 }, 7 + servedMs)
+  }
+  due.tell('told', {}, 9)
+  expect(names(due, 9)).toEqual(['waits', 'told'])
+})
+
 test('a turn tells how many others have as bad, and the worst that the others have', () => {
   const due = new DueAccounts()
   due.tell('low', { rank: 2 }, 0)

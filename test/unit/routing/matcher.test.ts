@@ -124,6 +124,7 @@ describe('mistakes say what is wrong and what to write', () => {
   test('problem and remedy are apart for those who print them apart', () => {
     expect(() => parseMatcher('type>=high')).toThrow(
       expect.objectContaining({
+        name: 'MatcherError',
         code: 'TOCSIN_MATCHER',
         problem: '">=" compares severities only',
         remedy: 'for "type" use = != =~ or !~',
