@@ -121,6 +121,7 @@ test.each([
   [{ concurrency: 2, limitPerSecond: 5 }, 10],
   [{ concurrency: 2, limitPerSecond: 1_000 }, 100],
   [{ concurrency: 2, limitPerSecond: 0.1 }, 1],
+  [{ concurrency: 2, limitPerSecond: 0.7 }, 1],
 ])(
   'a claim takes what a sink can send within two seconds, as far as that is known: %o',
   async (given, max) => {
@@ -269,6 +270,7 @@ test('a circuit that is slow to hear of a send keeps no other account waiting', 
   await turnsUntil(rig.drain, 'all of the first are sent', () => soc.received.length === 2)
   rig.drain.nudge('b', { rank: 2 })
   await turnsUntil(rig.drain, 'that of the other is sent', () => soc.received.length === 3)
+  expect(soc.received[2]!.members[0]!.account).toBe('b')
 })
 
 test.each([

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { groupTurn } from '../../../src/grouping/group-flush.ts'
+import { claimTurn, dueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
@@ -110,6 +111,26 @@ describe('a group', () => {
 
   test('of no collection is no message', async () => {
     expect(await groupTurn((await aRig()).options, [])).toBe(0)
+  })
+
+  test('of two groups that leave together names neither of them', async () => {
+    const rig = await aRig()
+    const page = ['paste', 'leak'].map((type) =>
+      rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } }),
+    )
+    await takeIn(rig.book, page)
+    rig.clock.aheadMs = 11_000
+    const nowMs = rig.clock.now()
+    const timers = await dueTimers(rig.book, { nowMs, count: 9 })
+    const turns = await Promise.all(timers.map((timer) => claimTurn(rig.book, timer, nowMs)))
+    expect(
+      await groupTurn(
+        rig.options,
+        turns.filter((turn) => turn !== undefined),
+      ),
+    ).toBe(1)
+    await rig.flush()
+    expect(rig.soc.received).toMatchObject([{ summary: { kind: 'storm', total: 2, labels: {} } }])
   })
 
   test('of one event is that event, as if it had come alone', async () => {
