@@ -47,7 +47,7 @@ interface Sealing {
 /** Moves members where their verdicts want them; false where the turn was closed by somebody else. */
 export async function sealMembers(
   book: Book,
-  { messageId, leadId, fence, isStorm = false }: Sealing,
+  { messageId, leadId, fence, isStorm }: Sealing,
   members: readonly Sorted[],
 ): Promise<boolean> {
   for (let at = 0; at < members.length; at += sealChunk) {

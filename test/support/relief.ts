@@ -30,6 +30,8 @@ export interface ReliefRig extends GatheringRig {
   diverter: Diverter
   /** What the log says of what went to a fallback. */
   said: unknown[]
+  /** Sink and number of what was given up, as it is counted. */
+  givenUp: string[]
   sinks: Record<'soc' | 'siem' | 'oncall' | 'lake', RehearsedSink>
   relieve(): Promise<void>
   /** The sink's circuit is open since so long; its next probe is far away. */
@@ -70,7 +72,7 @@ export async function aReliefRig(
   const drains = { tellMade: nothing, tell: nothing, booksOf: () => books }
   const metrics = createMetrics()
   const diverter = createDiverter({ sinks: relieved, books, drains, metrics })
-  const said: unknown[] = []
+  const [said, givenUp]: [unknown[], string[]] = [[], []]
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
   const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
@@ -96,7 +98,7 @@ export async function aReliefRig(
     wake,
     clock,
     logger: Object.assign(Object.create(silent) as typeof silent, { warn }),
-    onOverflow: () => undefined,
+    onOverflow: (sink, items) => void givenUp.push(`${sink} ${items}`),
   })
   const [book] = books
   return {
@@ -107,6 +109,7 @@ export async function aReliefRig(
     metrics,
     diverter,
     said,
+    givenUp,
     sinks,
     relieve: () => relief.relieveOnce(),
     async down(sink, sinceMs) {

@@ -35,6 +35,7 @@ test('a record that wants its full event is asked for once, though it is told of
     await jobs.add('main', later.status === 'committed' ? later.made : [])
     jobs.start()
     await until('both were asked for', () => new Set(asked).size === 2, 5_000)
+    expect(await tests.redis.exists(`${keys.queuePrefix}:detail:meta`)).toBe(1)
   } finally {
     await jobs.stop(3_000)
   }

@@ -3,6 +3,7 @@ import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/d
 import type { Book } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
+import { around } from '../../support/gathering.ts'
 import { redisForTests, routed, silent, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -73,4 +74,13 @@ test('hundreds that were held go on in one pass when their sink is back, and how
   back.report()
   expect(back.said).toEqual([{ items: 450 }])
   expect(await waiting(book)).toEqual({ queued: 450 })
+})
+
+test('a pass takes back two thousand at most: other accounts are looked at, too', async () => {
+  const book = await tests.book()
+  const refs = Array.from({ length: 150 }, (_, i) => `i:${i}:0:soc`)
+  await tests.redis.sadd(book.key('orphans', 'soc'), ...refs)
+  around(book, () => Promise.resolve(0)) // they stay, as if ever more were held
+  const back = orphansOf(book, { modes: { soc: false } })
+  expect(await back.takeBack(book, 'soc')).toBe(2_000)
 })

@@ -231,6 +231,8 @@ test('beyond pending_max the least severe die, of those the oldest, and can be r
   const { letters } = await listDeadLetters(rig.book, 'lake', { offset: 0, count: 9 })
   const died = letters.map(({ record, item }) => `${record.uid} ${item.history.at(-1)?.reason}`)
   expect(died.toSorted()).toEqual(['paste/site/0 overflow', 'paste/site/4 overflow'])
+  expect(rig.givenUp).toEqual(['lake 2'])
+  expect(rig.said).toEqual([{ sink: 'lake', pendingMax: 3, items: 2 }])
   expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 3 })
   for (const { ref } of letters) await replayDeadLetter(rig.book, ref, undefined)
   await rig.deliverDue('lake')

@@ -1,6 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { effectOn, judge, maxAgeMs, type Failure } from '../../../src/delivery/retry-policy.ts'
+import {
+  effectOn,
+  judge,
+  maxAgeMs,
+  pauseAfter,
+  type Failure,
+} from '../../../src/delivery/retry-policy.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
 
 /** Every reason, what becomes of a young single item, whether the try counts, what it says of the sink. */
@@ -97,6 +103,16 @@ describe('the retry table', () => {
     expect(judge(failure('rate_limited', { tries: 7 }))).toMatchObject({ afterMs: 10_000 })
     expect(judge(failure('unauthorized', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
     expect(judge(failure('gone', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
+  })
+
+  test('the whole sink is left alone for as long as it asks, or where its limit is known and was passed', () => {
+    const pause = (reason: SinkReason, retryAfterMs?: number, limitPerSecond?: number) =>
+      pauseAfter({ reason, retryAfterMs }, limitPerSecond)
+    expect(pause('unavailable', 7)).toBe(7)
+    expect(pause('rate_limited', 7, 5)).toBe(7)
+    expect(pause('rate_limited', undefined, 5)).toBe(10_000)
+    expect(pause('rate_limited')).toBeUndefined()
+    expect(pause('unavailable', undefined, 5)).toBeUndefined()
   })
 
   test('what a sink that is gone has waiting never dies of its age', () => {
