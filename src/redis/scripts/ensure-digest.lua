@@ -3,7 +3,7 @@
 -- KEYS[1]  the account's base
 -- ARGV     collection, sink, when it is due (ms), about (JSON), the caller's clock (ms),
 --          note (what the first window does not count), when that window began (ms; none: with the collection)
--- Returns  1
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 local name = key('gather', ARGV[1])
@@ -13,4 +13,3 @@ if redis.call('HSETNX', name, 'from', ARGV[7] or redis.call('HGET', name, 'opene
   redis.call('HSET', name, 'note', ARGV[6])
 end
 set_timer(ARGV[1], ARGV[2], tonumber(ARGV[3]), 'LT')
-return 1

@@ -3,7 +3,7 @@
 -- when memory is full: what the index does not have cannot make room.
 -- KEYS[1]  the account's base
 -- ARGV     ids of records
--- Returns  how many were put there
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 local added = 0
@@ -12,4 +12,3 @@ for _, rid in ipairs(ARGV) do
   added = added + (record and redis.call('ZADD', key('records'), place_of(record), rid) or 0)
 end
 bump('records', added)
-return added

@@ -2,10 +2,9 @@
 -- Puts the timers of some collections off; one that is gone stays gone.
 -- KEYS[1]  the account's base
 -- ARGV     the new time in ms, then the timers (c:id:sink)
--- Returns  1
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 for i = 2, #ARGV do
   redis.call('ZADD', key('timers'), 'XX', ARGV[1], ARGV[i])
 end
-return 1

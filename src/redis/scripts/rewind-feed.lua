@@ -2,7 +2,7 @@
 -- on. Marks stay: what was delivered is not sent again.
 -- KEYS[1]  the account's base
 -- ARGV     feed, new floor in ms
--- Returns  the new floor
+-- Returns  nothing
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
@@ -10,4 +10,3 @@ local walk = redis.call('HGET', feed, 'walk')
 local begun = walk and cjson.decode(walk).startedAtMs or 0 -- the clock may have been ahead then
 redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', math.max(now, begun + 1))
 redis.call('HINCRBY', feed, 'seq', 1)
-return ARGV[2]

@@ -5,10 +5,10 @@
 -- ARGV     verb: 'tell' [pair, ms from now, …]: to be looked at then, or earlier where it was so before
 --          'read' count: those whose time has come; 'clear' [pair, value as read, ms from now | '', …]: looked at,
 --          unless it was told anew meanwhile; '' : nothing more is due
--- Returns  read: {pair, value, …}; else how many changed
+-- Returns  read: {pair, value, …}; else nothing
 -- @include lib/clock.lua
 
-local hints, changed = KEYS[1], 0
+local hints = KEYS[1]
 
 -- Of one pair no write has the value of the one before it, nor of the 999 before that, though it be for the same
 -- millisecond: a reader clears only what it read. The last three digits count them.
@@ -16,7 +16,6 @@ local function write(pair, at)
   local known = tonumber(redis.call('ZSCORE', hints, pair) or '')
   local count = known and math.floor((known % 1) * 1000 + 0.5) + 1 or tonumber(clock[2])
   redis.call('ZADD', hints, string.format('%.0f.%03d', math.floor(at), count % 1000), pair)
-  changed = changed + 1
 end
 
 if ARGV[1] == 'read' then
@@ -31,11 +30,9 @@ else
     if redis.call('ZSCORE', hints, ARGV[i]) == ARGV[i + 1] then
       if ARGV[i + 2] == '' then
         redis.call('ZREM', hints, ARGV[i])
-        changed = changed + 1
       else
         write(ARGV[i], now + tonumber(ARGV[i + 2]))
       end
     end
   end
 end
-return changed

@@ -236,6 +236,7 @@ describe('a page that is too large for one commit', () => {
     const asked = { isCaughtUp: false, endsWhenKnown: true }
     const fresh = [...page.slice(0, 3), routed({ uid: 'a/b/new' }), ...page.slice(3)]
     await takeIn(book, page)
+    expect(await takeIn(book, page, { isCaughtUp: false })).toMatchObject({ isEnded: false })
     expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: false })
     expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: true })
   })

@@ -64,6 +64,21 @@ test('in the very millisecond in which its story ends an entry is over', async (
   expect(await countAt(1_060_000)).toEqual([])
 })
 
+test('an entry counts for the feed that set it aside last', async () => {
+  const book = await tests.book()
+  await takeIn(book, [], { feed: 'brand', malformed: malformed(1) })
+  expect(Object.keys(await countQuarantined(book))).toEqual(['brand'])
+  await takeIn(book, [], { feed: 'leaks', malformed: malformed(1) })
+  expect(Object.keys(await countQuarantined(book))).toEqual(['leaks'])
+})
+
+test('entries are found by the beginning of their ids', async () => {
+  const book = await aBookWithEntries(5)
+  const [first] = await listQuarantined(book)
+  expect(await listQuarantined(book, first!.id.slice(0, 12))).toEqual([first])
+  expect(await listQuarantined(book, 'none')).toEqual([])
+})
+
 test('what is older than a story is neither listed nor counted, though nothing came to sweep it out', async () => {
   const book = await aBookWithEntries(2)
   await setAsideBefore(book, 1, book.retention.story + 60_000)
