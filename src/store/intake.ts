@@ -270,7 +270,7 @@ function askOf(
     caught_up: page.isCaughtUp,
     known_ends: page.endsWhenKnown ?? false,
     backfill: page.isBackfilling,
-    ...(page.newestMs > 0 && { newest: page.newestMs }),
+    newest: page.newestMs,
     last: page.isLast,
     shown: page.shown,
     unread: page.unread,

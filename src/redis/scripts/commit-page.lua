@@ -6,7 +6,7 @@
 --          (expected), cid (commit id), gen, fp (walk fingerprint), ends (the walk: JSON), at_end [field, value, …
 --          set when a rescan was read to its end], horizon, retention
 --          {story, payload}, detail_wait, requested, caught_up (bool),
---          known_ends (bool: a whole known page is the end), backfill (bool), newest?, late_before?,
+--          known_ends (bool: a whole known page is the end), backfill (bool), newest (ms, 0: none), late_before?,
 --          last (bool: of the page's pieces), shown and unread (items of the whole page, and how many of them are
 --          no events), before? (counts of the pieces before this one),
 --          events [{u, rid, q? (its id in the quarantine, had it been set aside), sv, rk, ty, seen {m, b}, base? {m, b} (below the start bound), bl (baseline), ca? (created), cl? (ignored | remediated),
@@ -420,7 +420,7 @@ else
   end
 end
 -- A rescan never moves the tail's high-water mark: it may be ahead of the tail.
-if ask.newest and ask.of == '' then
+if ask.of == '' then
   local newest = math.min(ask.newest, now)
   if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then
     redis.call('HSET', feed, 'newest', newest)

@@ -63,6 +63,7 @@ test.each([true, undefined])(
         fieldsAtEnd: [
           ['per_week', '12'],
           ['rung:1', '5'],
+          ['matched', '{"fingerprint":"f","toMs":9}'],
         ],
       },
       sequence: 0,
@@ -72,7 +73,11 @@ test.each([true, undefined])(
     const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
     expect(sweep).toMatchObject({ sequence: 1, generation: 1, isDone: true, lastCompletedMs: 9 })
     expect(sweep.lastEnded).toEqual(lastEnded)
-    expect(rescans).toMatchObject({ perWeek: 12, rungMs: [undefined, 5] })
+    expect(rescans).toMatchObject({
+      perWeek: 12,
+      rungMs: [undefined, 5],
+      matched: { fingerprint: 'f', toMs: 9 },
+    })
     expect([tail, lastSuccessMs]).toEqual([undefined, undefined])
   },
 )

@@ -164,6 +164,7 @@ test('a commit that is replayed answers as the first time and counts once', asyn
     requested: 1,
     caught_up: true,
     backfill: false,
+    newest: 0,
     last: true,
     shown: 1,
     unread: 0,
